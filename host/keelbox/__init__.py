@@ -1,0 +1,1 @@
+"""Keelbox: a sandboxed tool-script host for language-model agents."""
