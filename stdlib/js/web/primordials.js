@@ -1,0 +1,211 @@
+// The built-ins that stdlib code uses, captured while the snapshot is made, before any script has run (SECURITY B21).
+//
+// Rules for every file in stdlib that runs inside a call:
+//   1. Import globals from here (`import { TypeError } from './primordials.js'`): a script can overwrite the global names.
+//   2. Call methods through these functions: `StringPrototypeSlice(s, 1)`, not `s.slice(1)`. Nor `x.length` of a typed
+//      array, `map.size`, a regular expression, `instanceof`: all of them look something up that a script can replace.
+//   3. No for..of, no spread, no array destructuring: they go through `Symbol.iterator`. Rest parameters are safe.
+//   4. Grow only null-prototype lists (`newList`): a setter for "0" on Array.prototype would see a write to a plain
+//      array, and `push` goes the same way. Descriptors and option objects are `{ __proto__: null, … }`.
+//   5. Read a property of foreign or parsed data with `ownValue`, so that Object.prototype cannot supply it.
+//   6. Await only promises of `newDeferred`, of `protectPromise`, or made by an async function and protected: `await`
+//      asks `promise.constructor`, and if that was replaced, the patched `then`.
+
+const g = globalThis;
+const { bind, call } = Function.prototype;
+
+/** `uncurryThis(method)(self, ...args)` is `self.method(...args)` with the method of now. */
+export const uncurryThis = bind.bind(call);
+
+const getterOf = (object, key) => uncurryThis(g.Object.getOwnPropertyDescriptor(object, key).get);
+
+export const Array = g.Array;
+export const ArrayBuffer = g.ArrayBuffer;
+export const BigInt = g.BigInt;
+export const DOMException = g.DOMException;
+export const DataView = g.DataView;
+export const Date = g.Date;
+export const Error = g.Error;
+export const EvalError = g.EvalError;
+export const Map = g.Map;
+export const Number = g.Number;
+export const Object = g.Object;
+export const Promise = g.Promise;
+export const RangeError = g.RangeError;
+export const ReferenceError = g.ReferenceError;
+export const RegExp = g.RegExp;
+export const Set = g.Set;
+export const String = g.String;
+export const Symbol = g.Symbol;
+export const SyntaxError = g.SyntaxError;
+export const TypeError = g.TypeError;
+export const URIError = g.URIError;
+export const Uint8Array = g.Uint8Array;
+export const WeakMap = g.WeakMap;
+
+export const ArrayIsArray = Array.isArray;
+export const ArrayPrototype = Array.prototype;
+export const ArrayPrototypeJoin = uncurryThis(ArrayPrototype.join);
+
+export const ArrayBufferIsView = ArrayBuffer.isView;
+export const ArrayBufferPrototypeGetByteLength = getterOf(ArrayBuffer.prototype, 'byteLength');
+
+export const BigIntPrototypeValueOf = uncurryThis(BigInt.prototype.valueOf);
+export const BooleanPrototypeValueOf = uncurryThis(g.Boolean.prototype.valueOf);
+export const DataViewPrototypeGetBuffer = getterOf(DataView.prototype, 'buffer');
+export const DataViewPrototypeGetByteLength = getterOf(DataView.prototype, 'byteLength');
+export const DataViewPrototypeGetByteOffset = getterOf(DataView.prototype, 'byteOffset');
+export const DatePrototypeGetTime = uncurryThis(Date.prototype.getTime);
+
+export const JSONParse = g.JSON.parse;
+export const JSONStringify = g.JSON.stringify;
+
+export const MapPrototypeForEach = uncurryThis(Map.prototype.forEach);
+export const MapPrototypeGet = uncurryThis(Map.prototype.get);
+export const MapPrototypeGetSize = getterOf(Map.prototype, 'size');
+export const MapPrototypeHas = uncurryThis(Map.prototype.has);
+export const MapPrototypeSet = uncurryThis(Map.prototype.set);
+
+export const MathFloor = g.Math.floor;
+export const MathMin = g.Math.min;
+export const MathTrunc = g.Math.trunc;
+export const NumberIsFinite = Number.isFinite;
+export const NumberIsInteger = Number.isInteger;
+export const NumberIsSafeInteger = Number.isSafeInteger;
+export const NumberPrototypeToString = uncurryThis(Number.prototype.toString);
+export const NumberPrototypeValueOf = uncurryThis(Number.prototype.valueOf);
+
+export const ObjectCreate = Object.create;
+export const ObjectDefineProperty = Object.defineProperty;
+export const ObjectFreeze = Object.freeze;
+export const ObjectGetOwnPropertyDescriptor = Object.getOwnPropertyDescriptor;
+export const ObjectGetPrototypeOf = Object.getPrototypeOf;
+export const ObjectHasOwn = Object.hasOwn;
+export const ObjectIs = Object.is;
+export const ObjectIsFrozen = Object.isFrozen;
+export const ObjectKeys = Object.keys;
+export const ObjectPrototype = Object.prototype;
+export const ObjectPrototypeToString = uncurryThis(ObjectPrototype.toString);
+export const ObjectSetPrototypeOf = Object.setPrototypeOf;
+
+export const ReflectApply = g.Reflect.apply;
+export const ReflectConstruct = g.Reflect.construct;
+export const ReflectOwnKeys = g.Reflect.ownKeys;
+
+export const RegExpPrototypeGetFlags = getterOf(RegExp.prototype, 'flags');
+export const RegExpPrototypeGetSource = getterOf(RegExp.prototype, 'source');
+
+export const SetPrototypeAdd = uncurryThis(Set.prototype.add);
+export const SetPrototypeDelete = uncurryThis(Set.prototype.delete);
+export const SetPrototypeForEach = uncurryThis(Set.prototype.forEach);
+export const SetPrototypeGetSize = getterOf(Set.prototype, 'size');
+export const SetPrototypeHas = uncurryThis(Set.prototype.has);
+
+export const StringFromCharCode = String.fromCharCode;
+export const StringPrototypeCharCodeAt = uncurryThis(String.prototype.charCodeAt);
+export const StringPrototypeCodePointAt = uncurryThis(String.prototype.codePointAt);
+export const StringPrototypeEndsWith = uncurryThis(String.prototype.endsWith);
+export const StringPrototypeIncludes = uncurryThis(String.prototype.includes);
+export const StringPrototypeIndexOf = uncurryThis(String.prototype.indexOf);
+export const StringPrototypeLastIndexOf = uncurryThis(String.prototype.lastIndexOf);
+export const StringPrototypePadStart = uncurryThis(String.prototype.padStart);
+export const StringPrototypeSlice = uncurryThis(String.prototype.slice);
+export const StringPrototypeStartsWith = uncurryThis(String.prototype.startsWith);
+export const StringPrototypeToLowerCase = uncurryThis(String.prototype.toLowerCase);
+export const StringPrototypeToUpperCase = uncurryThis(String.prototype.toUpperCase);
+export const StringPrototypeToWellFormed = uncurryThis(String.prototype.toWellFormed);
+export const StringPrototypeTrim = uncurryThis(String.prototype.trim);
+export const StringPrototypeValueOf = uncurryThis(String.prototype.valueOf);
+
+export const SymbolIterator = Symbol.iterator;
+export const SymbolToStringTag = Symbol.toStringTag;
+
+const TypedArrayPrototype = Object.getPrototypeOf(Uint8Array.prototype);
+export const TypedArrayPrototypeGetBuffer = getterOf(TypedArrayPrototype, 'buffer');
+export const TypedArrayPrototypeGetByteLength = getterOf(TypedArrayPrototype, 'byteLength');
+export const TypedArrayPrototypeGetByteOffset = getterOf(TypedArrayPrototype, 'byteOffset');
+export const TypedArrayPrototypeGetLength = getterOf(TypedArrayPrototype, 'length');
+/** The name of a typed array's class, undefined for anything else. */
+export const TypedArrayPrototypeGetTag = getterOf(TypedArrayPrototype, Symbol.toStringTag);
+export const TypedArrayPrototypeSet = uncurryThis(TypedArrayPrototype.set);
+
+export const WeakMapPrototypeGet = uncurryThis(WeakMap.prototype.get);
+export const WeakMapPrototypeHas = uncurryThis(WeakMap.prototype.has);
+export const WeakMapPrototypeSet = uncurryThis(WeakMap.prototype.set);
+
+export const decodeURIComponent = g.decodeURIComponent;
+export const encodeURIComponent = g.encodeURIComponent;
+export const queueMicrotask = g.queueMicrotask;
+
+const WITHOUT_PROTOTYPE = null;
+
+/** An empty list for our own use: an array without a prototype, grown by `list[list.length] = value`. */
+export const newList = () => ObjectSetPrototypeOf([], WITHOUT_PROTOTYPE);
+
+/** Turns a `newList` into an ordinary array, to be handed to the script. The same object; do not grow it afterwards. */
+export const toArray = (list) => ObjectSetPrototypeOf(list, ArrayPrototype);
+
+/** The value of an own property, undefined if there is none: Object.prototype is not asked. */
+export const ownValue = (object, key) => (ObjectHasOwn(object, key) ? object[key] : undefined);
+
+/** True for objects and functions. */
+export const isObject = (value) => (typeof value === 'object' && value !== null) || typeof value === 'function';
+
+/** Runs a getter or method that throws for a foreign class: whether `value` has the class that it belongs to. */
+export const isBranded = (probe, value) => {
+  try {
+    probe(value);
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+/** Defines properties as browsers do for globals and methods: writable, configurable, not enumerable. */
+export const defineHidden = (target, properties) => {
+  const keys = ReflectOwnKeys(properties);
+  for (let i = 0; i < keys.length; i++) {
+    ObjectDefineProperty(target, keys[i], {
+      __proto__: null,
+      value: properties[keys[i]],
+      writable: true,
+      enumerable: false,
+      configurable: true,
+    });
+  }
+  return target;
+};
+
+/**
+ * Makes `await promise` immune to a patched Promise.prototype: gives the promise its own `constructor`, so that await
+ * takes it as it is and never looks up `then`. Returns the same promise.
+ */
+export const protectPromise = (promise) =>
+  ObjectDefineProperty(promise, 'constructor', { __proto__: null, value: Promise, configurable: true });
+
+/** A protected promise with its two functions: `{ promise, resolve, reject }`. */
+export const newDeferred = () => {
+  const deferred = { __proto__: null, promise: undefined, resolve: undefined, reject: undefined };
+  deferred.promise = protectPromise(
+    new Promise((resolve, reject) => {
+      deferred.resolve = resolve;
+      deferred.reject = reject;
+    }),
+  );
+  return deferred;
+};
+
+const settle = async (promise, onFulfilled, onRejected) => {
+  let value;
+  try {
+    value = await promise;
+  } catch (error) {
+    if (onRejected === undefined) throw error;
+    return onRejected(error);
+  }
+  return onFulfilled === undefined ? value : onFulfilled(value);
+};
+
+/** `promise.then(onFulfilled, onRejected)` for a native promise, whatever the script made of `then`, species, constructor. */
+export const promiseThen = (promise, onFulfilled, onRejected) =>
+  protectPromise(settle(protectPromise(promise), onFulfilled, onRejected));
