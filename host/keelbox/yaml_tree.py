@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from keelbox_sandbox.codec import DEPTH_COUNT, INTEGER_MAX
 
-__all__ = ["Loc", "Place", "Tree", "TreeError", "read_tree"]
+__all__ = ["Loc", "Place", "Tree", "TreeError", "read_number", "read_tree"]
 
 Loc: TypeAlias = tuple[str | int, ...]
 Place: TypeAlias = tuple[int, int]
@@ -165,13 +165,13 @@ class _Builder:
         if _BOOL.match(text):
             return text[0] in "tT"
         try:
-            return _number(text)
+            return read_number(text)
         except ValueError as error:
             self._refuse(loc, place, str(error))
             return 0
 
 
-def _number(text: str) -> int | float | str:
+def read_number(text: str) -> int | float | str:
     """Give the number that a plain scalar is, or the text itself.
 
     Raises:
