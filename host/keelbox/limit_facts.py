@@ -28,7 +28,7 @@ class LimitFact:
     counted: str
     scope: str
     beyond: str
-    """What the script sees beyond it."""
+    """What becomes of it, as the script sees it."""
     not_covered: str
     minimum: float = 0.001
     """Lowest value that can be meant."""
@@ -65,7 +65,7 @@ _FACTS: Final = (
         ceiling=3072,
         counted="all memory of the guest except the exchange buffer: objects, strings, typed arrays, compiled code",
         scope="one run",
-        beyond="an out-of-memory error that it can catch, once; then the run is cut as `memory-exceeded`",
+        beyond="an out-of-memory error, which the script can catch once; then the run is cut as `memory-exceeded`",
         not_covered="what the host keeps of the run: staged writes and log text, which have limits of their own",
     ),
     LimitFact(
@@ -81,11 +81,11 @@ _FACTS: Final = (
         name="stack_kib",
         maximum=512,
         minimum=16,
-        # The WebAssembly guest is linked with a call stack of 1 MiB; the other half is for the engine's own frames.
+        # The WebAssembly guest's stack has its size from the linker, and the engine's own frames need a part of it.
         ceiling=512,
         counted="the call stack of the guest",
         scope="one run",
-        beyond="a RangeError (JavaScript) or RecursionError (Python) that it can catch",
+        beyond="the call throws a RangeError (JavaScript) or RecursionError (Python), which the script can catch",
         not_covered="chains of promises, which are objects: `heap_mib` bounds them",
     ),
     LimitFact(
@@ -93,7 +93,7 @@ _FACTS: Final = (
         maximum=60,
         counted="processor time of the guest, compiling and exporting the result included",
         scope="one run, summed over everything between its ops",
-        beyond="nothing: the run is cut as `cpu-exceeded`, with the script line where it was",
+        beyond="the run is cut as `cpu-exceeded`, with the script line where it was",
         not_covered="waiting for an op, and the host's own work for it: `wall_s` bounds them",
     ),
     LimitFact(
@@ -101,7 +101,7 @@ _FACTS: Final = (
         maximum=600,
         counted="time from the start of the run to its end, waiting included",
         scope="one run",
-        beyond="nothing: the run is cut as `time-exceeded`",
+        beyond="the run is cut as `time-exceeded`",
         not_covered="the commit of the staged writes, which begins when the run has ended",
     ),
     LimitFact(
@@ -110,7 +110,7 @@ _FACTS: Final = (
         minimum=0.01,
         counted="the value that `exec` returns, as JSON in UTF-8",
         scope="one run",
-        beyond="nothing: the run fails as `return-too-large`",
+        beyond="the run fails as `return-too-large`",
         not_covered="messages: `message_mib` and `staged_mib` bound them",
     ),
     LimitFact(
@@ -119,7 +119,7 @@ _FACTS: Final = (
         minimum=0.01,
         counted="log text in UTF-8, of all levels together",
         scope="one run",
-        beyond="nothing: further lines are dropped, and one line says how many",
+        beyond="further lines are dropped, and one line says how many",
         not_covered="what the host adds to a line: level, time, run",
     ),
     LimitFact(
@@ -128,7 +128,7 @@ _FACTS: Final = (
         minimum=1,
         counted="calls of `system/log`, of all levels together",
         scope="one run",
-        beyond="nothing: further lines are dropped, and one line says how many",
+        beyond="further lines are dropped, and one line says how many",
         not_covered="line breaks inside one call, which is one line however long: `log_kib` bounds it",
     ),
     LimitFact(
@@ -197,7 +197,7 @@ _FACTS: Final = (
         minimum=1,
         counted="the sources in UTF-8 of all modules that the entry reaches",
         scope="one tool",
-        beyond="nothing: it does not start (`load-failed`)",
+        beyond="the tool does not start: `load-failed`",
         not_covered="the `system/*` modules, which are Keelbox's own",
     ),
     LimitFact(
@@ -206,7 +206,7 @@ _FACTS: Final = (
         minimum=1,
         counted="modules that the entry reaches, itself included",
         scope="one tool",
-        beyond="nothing: it does not start (`load-failed`)",
+        beyond="the tool does not start: `load-failed`",
         not_covered="the `system/*` modules, which are Keelbox's own",
     ),
 )

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import types
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 from keelbox.errors import Fault
 
@@ -49,12 +48,14 @@ def model_faults(document: YamlFile, error: ValidationError, model: type[BaseMod
     faults: list[Fault] = []
     for detail in error.errors(include_url=False):
         loc, kind = _find(document, detail["loc"]), detail["type"]
-        context = detail.get("ctx", {})
+        context = {name: _plain(value) for name, value in detail.get("ctx", {}).items()}
         if kind == "missing":
             faults.append(document.fault((*loc, detail["loc"][-1]), "is missing", at="key"))
         elif kind == "extra_forbidden":
             message = unknown_name(str(loc[-1]), _names(model, detail["loc"][:-1]))
             faults.append(document.fault(loc, message, at="key"))
+        elif kind == "union_tag_not_found":
+            faults.append(document.fault(loc, f"must say of which kind it is: {context['discriminator']} is missing"))
         elif kind == "value_error":
             faults.append(document.fault(loc, str(context["error"])))
         elif kind in _WORDS:
@@ -67,6 +68,8 @@ def model_faults(document: YamlFile, error: ValidationError, model: type[BaseMod
 
 def unknown_name(name: str, known: Iterable[str]) -> str:
     """Say that a name is unknown, and the one that was meant or all that are known."""
+    import difflib
+
     known = sorted(known)
     folded = {word.casefold().replace("-", "_"): word for word in known}
     close = difflib.get_close_matches(name.casefold().replace("-", "_"), folded, n=1)
@@ -87,6 +90,10 @@ def seen(value: Any) -> str:
     return text if len(text) <= _SEEN_CHARACTERS_COUNT else f"{text[:_SEEN_CHARACTERS_COUNT]}…"
 
 
+def _plain(value: Any) -> Any:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def _find(document: YamlFile, loc: tuple[str | int, ...]) -> Loc:
     """Keep the steps of pydantic's loc that the file has; the others name a union's member or a missing key."""
     found: Loc = ()
@@ -104,6 +111,19 @@ def _names(annotation: Any, loc: tuple[str | int, ...]) -> set[str]:
     return {name for model in _models(annotation, loc) for name in _fields(model)}
 
 
+def _tags(annotation: Any) -> set[Any]:
+    """Collect what pydantic may call a union's member in a loc: its class, its tag, its literal ``type``."""
+    from pydantic import BaseModel, Tag
+
+    if get_origin(annotation) is Annotated:
+        member, *marks = get_args(annotation)
+        return _tags(member) | {mark.tag for mark in marks if isinstance(mark, Tag)}
+    if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+        return set()
+    literals = (field for field in _fields(annotation).values() if get_origin(field) is Literal)
+    return {annotation.__name__, *(value for literal in literals for value in get_args(literal))}
+
+
 def _fields(model: type[BaseModel]) -> dict[str, Any]:
     return {field.alias or name: field.annotation for name, field in model.model_fields.items()}
 
@@ -115,9 +135,9 @@ def _models(annotation: Any, loc: tuple[str | int, ...]) -> Iterator[type[BaseMo
     if origin is Annotated:
         yield from _models(parts[0], loc)
     elif origin in (Union, types.UnionType):
-        for part in parts:
-            yield from _models(part, loc)
-            yield from _models(part, loc[1:]) if loc else ()
+        chosen = [part for part in parts if loc and loc[0] in _tags(part)]
+        for part in chosen or parts:
+            yield from _models(part, loc[1:] if chosen else loc)
     elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
         if not loc:
             yield annotation
