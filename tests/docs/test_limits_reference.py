@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from keelbox._paths import default_limits_path
 from keelbox.limit_facts import LimitFact, built_in_maximum
 from keelbox.limit_rules import number
 from keelbox.limits import LIMIT_FACTS, load_limits
@@ -25,10 +24,6 @@ each_fact = pytest.mark.parametrize("fact", LIMIT_FACTS.values(), ids=list(LIMIT
 
 def unwrapped(text: str) -> str:
     return " ".join(text.split())
-
-
-def test_checkout_has_its_own_file() -> None:
-    assert default_limits_path().samefile(TOP / "limits.yaml")
 
 
 def test_facts_are_those_of_the_dataclass() -> None:

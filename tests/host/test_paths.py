@@ -11,7 +11,7 @@ from keelbox import _paths
 
 def test_packed_copy_goes_before_a_checkout(tmp_path: Path) -> None:
     """In a wheel the file lies beside the module."""
-    module = shutil.copy(str(_paths.__file__), tmp_path)
+    module = str(shutil.copy(str(_paths.__file__), tmp_path))
     packed = tmp_path / "_default_limits.yaml"
     packed.touch()
 
