@@ -1,7 +1,7 @@
 // The built-ins that stdlib code uses, captured while the snapshot is made, before any script has run (SECURITY B21).
 //
 // Rules for every file in stdlib that runs inside a call:
-//   1. Import globals from here (`import { TypeError } from './primordials.js'`): a script can overwrite the global names.
+//   1. Import globals from here (`import { TypeError } from './primordials.js'`): a script can overwrite the globals.
 //   2. Call methods through these functions: `StringPrototypeSlice(s, 1)`, not `s.slice(1)`. Nor `x.length` of a typed
 //      array, `map.size`, a regular expression, `instanceof`: all of them look something up that a script can replace.
 //   3. No for..of, no spread, no array destructuring: they go through `Symbol.iterator`. Rest parameters are safe.
@@ -41,21 +41,33 @@ export const SyntaxError = g.SyntaxError;
 export const TypeError = g.TypeError;
 export const URIError = g.URIError;
 export const Uint8Array = g.Uint8Array;
+export const Uint16Array = g.Uint16Array;
 export const WeakMap = g.WeakMap;
+export const WeakRef = g.WeakRef;
+export const WeakSet = g.WeakSet;
 
 export const ArrayIsArray = Array.isArray;
 export const ArrayPrototype = Array.prototype;
 export const ArrayPrototypeJoin = uncurryThis(ArrayPrototype.join);
+export const ArrayPrototypeSort = uncurryThis(ArrayPrototype.sort);
 
 export const ArrayBufferIsView = ArrayBuffer.isView;
 export const ArrayBufferPrototypeGetByteLength = getterOf(ArrayBuffer.prototype, 'byteLength');
+export const ArrayBufferPrototypeGetMaxByteLength = getterOf(ArrayBuffer.prototype, 'maxByteLength');
+export const ArrayBufferPrototypeGetResizable = getterOf(ArrayBuffer.prototype, 'resizable');
+export const ArrayBufferPrototypeTransfer = uncurryThis(ArrayBuffer.prototype.transfer);
 
 export const BigIntPrototypeValueOf = uncurryThis(BigInt.prototype.valueOf);
 export const BooleanPrototypeValueOf = uncurryThis(g.Boolean.prototype.valueOf);
+export const DOMExceptionPrototypeGetMessage = getterOf(DOMException.prototype, 'message');
+export const DOMExceptionPrototypeGetName = getterOf(DOMException.prototype, 'name');
 export const DataViewPrototypeGetBuffer = getterOf(DataView.prototype, 'buffer');
 export const DataViewPrototypeGetByteLength = getterOf(DataView.prototype, 'byteLength');
 export const DataViewPrototypeGetByteOffset = getterOf(DataView.prototype, 'byteOffset');
 export const DatePrototypeGetTime = uncurryThis(Date.prototype.getTime);
+
+/** What every built-in iterator and generator inherits from. */
+export const IteratorPrototype = Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]()));
 
 export const JSONParse = g.JSON.parse;
 export const JSONStringify = g.JSON.stringify;
@@ -85,6 +97,7 @@ export const ObjectIs = Object.is;
 export const ObjectIsFrozen = Object.isFrozen;
 export const ObjectKeys = Object.keys;
 export const ObjectPrototype = Object.prototype;
+export const ObjectPrototypeIsPrototypeOf = uncurryThis(ObjectPrototype.isPrototypeOf);
 export const ObjectPrototypeToString = uncurryThis(ObjectPrototype.toString);
 export const ObjectSetPrototypeOf = Object.setPrototypeOf;
 
@@ -92,7 +105,6 @@ export const ReflectApply = g.Reflect.apply;
 export const ReflectConstruct = g.Reflect.construct;
 export const ReflectOwnKeys = g.Reflect.ownKeys;
 
-export const RegExpPrototypeGetFlags = getterOf(RegExp.prototype, 'flags');
 export const RegExpPrototypeGetSource = getterOf(RegExp.prototype, 'source');
 
 export const SetPrototypeAdd = uncurryThis(Set.prototype.add);
@@ -118,6 +130,7 @@ export const StringPrototypeTrim = uncurryThis(String.prototype.trim);
 export const StringPrototypeValueOf = uncurryThis(String.prototype.valueOf);
 
 export const SymbolIterator = Symbol.iterator;
+export const SymbolPrototypeValueOf = uncurryThis(Symbol.prototype.valueOf);
 export const SymbolToStringTag = Symbol.toStringTag;
 
 const TypedArrayPrototype = Object.getPrototypeOf(Uint8Array.prototype);
@@ -137,16 +150,49 @@ export const decodeURIComponent = g.decodeURIComponent;
 export const encodeURIComponent = g.encodeURIComponent;
 export const queueMicrotask = g.queueMicrotask;
 
-const WITHOUT_PROTOTYPE = null;
-
 /** An empty list for our own use: an array without a prototype, grown by `list[list.length] = value`. */
-export const newList = () => ObjectSetPrototypeOf([], WITHOUT_PROTOTYPE);
+export const newList = () => ObjectSetPrototypeOf([], null);
 
 /** Turns a `newList` into an ordinary array, to be handed to the script. The same object; do not grow it afterwards. */
 export const toArray = (list) => ObjectSetPrototypeOf(list, ArrayPrototype);
 
 /** The value of an own property, undefined if there is none: Object.prototype is not asked. */
 export const ownValue = (object, key) => (ObjectHasOwn(object, key) ? object[key] : undefined);
+
+/** The typed array classes of this engine by name. */
+export const typedArrays = { __proto__: null };
+const typedArrayNames = 'Int8 Uint8 Uint8Clamped Int16 Uint16 Int32 Uint32 Float16 Float32 Float64 BigInt64 BigUint64';
+for (const kind of typedArrayNames.split(' ')) {
+  const name = kind + 'Array';
+  if (name in g) typedArrays[name] = g[name];
+}
+
+const flagGetters = [];
+for (const [key, letter] of Object.entries({
+  hasIndices: 'd',
+  global: 'g',
+  ignoreCase: 'i',
+  multiline: 'm',
+  dotAll: 's',
+  unicode: 'u',
+  unicodeSets: 'v',
+  sticky: 'y',
+})) {
+  flagGetters.push({ get: getterOf(RegExp.prototype, key), letter });
+}
+
+/** The flags of a regular expression; its own `flags` asks eight getters that a script can replace. */
+export const regExpFlags = (regExp) => {
+  let flags = '';
+  for (let i = 0; i < flagGetters.length; i++) {
+    const { get } = flagGetters[i];
+    if (get(regExp)) flags += flagGetters[i].letter;
+  }
+  return flags;
+};
+
+/** A WebIDL string: `value` as a string (a symbol throws), lone surrogates replaced by U+FFFD. */
+export const toText = (value) => StringPrototypeToWellFormed(`${value}`);
 
 /** True for objects and functions. */
 export const isObject = (value) => (typeof value === 'object' && value !== null) || typeof value === 'function';
@@ -159,6 +205,47 @@ export const isBranded = (probe, value) => {
   } catch {
     return false;
   }
+};
+
+/** A Uint8Array over the bytes of an ArrayBuffer, typed array or DataView, not a copy; null for anything else. */
+export const bytesOf = (source) => {
+  let buffer = source;
+  let offset = 0;
+  let length;
+  if (!ArrayBufferIsView(source)) {
+    if (!isBranded(ArrayBufferPrototypeGetByteLength, source)) return null;
+    length = ArrayBufferPrototypeGetByteLength(source);
+  } else if (TypedArrayPrototypeGetTag(source) !== undefined) {
+    buffer = TypedArrayPrototypeGetBuffer(source);
+    offset = TypedArrayPrototypeGetByteOffset(source);
+    length = TypedArrayPrototypeGetByteLength(source);
+  } else {
+    buffer = DataViewPrototypeGetBuffer(source);
+    offset = DataViewPrototypeGetByteOffset(source);
+    length = DataViewPrototypeGetByteLength(source);
+  }
+  return length === 0 ? new Uint8Array(0) : new Uint8Array(buffer, offset, length); // 0: perhaps detached
+};
+
+/** The elements of a script's iterable as a new list. An array is read by index, whatever became of its iterator. */
+export const listFrom = (iterable) => {
+  const list = newList();
+  if (ArrayIsArray(iterable)) {
+    for (let i = 0; i < iterable.length; i++) list[i] = iterable[i];
+    return list;
+  }
+  const iterator = iterable[SymbolIterator]();
+  const next = iterator.next;
+  for (;;) {
+    const step = ReflectApply(next, iterator, []);
+    if (step.done) return list;
+    list[list.length] = step.value;
+  }
+};
+
+/** Names a class for Object.prototype.toString, as the web's classes do. */
+export const tagClass = (constructor, name) => {
+  ObjectDefineProperty(constructor.prototype, SymbolToStringTag, { __proto__: null, value: name, configurable: true });
 };
 
 /** Defines properties as browsers do for globals and methods: writable, configurable, not enumerable. */
@@ -206,6 +293,6 @@ const settle = async (promise, onFulfilled, onRejected) => {
   return onFulfilled === undefined ? value : onFulfilled(value);
 };
 
-/** `promise.then(onFulfilled, onRejected)` for a native promise, whatever the script made of `then`, species, constructor. */
+/** `promise.then(onFulfilled, onRejected)` of a native promise, whatever the script made of `then` and species. */
 export const promiseThen = (promise, onFulfilled, onRejected) =>
   protectPromise(settle(protectPromise(promise), onFulfilled, onRejected));
