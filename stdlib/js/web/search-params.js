@@ -1,8 +1,9 @@
 // URLSearchParams: the name-value pairs of a query, on its own or live as part of a URL.
 import {
-  ArrayIsArray, ArrayPrototypeSort, MapPrototypeForEach, MapPrototypeGetSize, ObjectGetOwnPropertyDescriptor,
-  ReflectApply, ReflectOwnKeys, StringPrototypeIndexOf, StringPrototypeSlice, StringPrototypeStartsWith, SymbolIterator,
-  TypeError, isBranded, isObject, listFrom, newList, tagClass, toArray, toText,
+  ArrayIsArray, ArrayPrototypeSort, Map, MapPrototypeForEach, MapPrototypeGet, MapPrototypeGetSize, MapPrototypeSet,
+  ObjectGetOwnPropertyDescriptor, ReflectApply, ReflectOwnKeys, StringPrototypeIndexOf, StringPrototypeSlice,
+  StringPrototypeStartsWith, SymbolIterator, TypeError, isBranded, isObject, listFrom, newList, tagClass, toArray,
+  toText,
 } from './primordials.js';
 import { splitOn } from './host.js';
 import { FORM, percentDecode, percentEncode, replaceEach } from './percent.js';
@@ -50,13 +51,14 @@ const pairFrom = (entry) => {
 // A record of names and values; a later key that reads the same replaces the earlier value, as in a WebIDL record.
 const pairsFromRecord = (record) => {
   const pairs = newList();
+  const places = new Map();
   const keys = ReflectOwnKeys(record);
   for (let i = 0; i < keys.length; i++) {
     if (!ObjectGetOwnPropertyDescriptor(record, keys[i])?.enumerable) continue;
     const name = toText(keys[i]);
     const value = toText(record[keys[i]]);
-    let at = 0;
-    while (at < pairs.length && pairs[at].name !== name) at++;
+    const at = MapPrototypeGet(places, name) ?? pairs.length;
+    MapPrototypeSet(places, name, at);
     pairs[at] = { name, value };
   }
   return pairs;

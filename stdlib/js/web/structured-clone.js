@@ -199,7 +199,9 @@ const transferListFrom = (options) => {
   const given = options?.transfer;
   const buffers = given === undefined ? newList() : listFrom(given);
   for (let i = 0; i < buffers.length; i++) {
-    if (!isBranded(ArrayBufferPrototypeGetByteLength, buffers[i])) throw cloneError('What transfer holds (ArrayBuffers only)');
+    if (!isBranded(ArrayBufferPrototypeGetByteLength, buffers[i])) {
+      throw cloneError('What transfer holds (ArrayBuffers only)');
+    }
     for (let j = 0; j < i; j++) {
       if (buffers[j] === buffers[i]) throw cloneError('An ArrayBuffer that is twice in transfer');
     }

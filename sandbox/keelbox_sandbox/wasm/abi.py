@@ -1,0 +1,108 @@
+"""The layout that guest.h gives its state block and start header; a test compares both with the header file."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+
+__all__ = ["ABI_VERSION", "STATE_BYTES", "Failure", "Phase", "Record", "StartHeader", "State"]
+
+ABI_VERSION = 1
+
+_STATE = struct.Struct("<19I")
+STATE_BYTES = _STATE.size
+INTERRUPT_OFFSET = 8
+"""Where the host writes 1 to make the guest stop at its next poll."""
+
+_HEADER = struct.Struct("<12I32s2I")
+HEADER_BYTES = _HEADER.size
+
+
+class Phase(IntEnum):
+    """enum phase."""
+
+    NEW = 0
+    SUSPENDED = 1
+    DONE = 2
+    FAILED = 3
+
+
+class Failure(IntEnum):
+    """enum failure."""
+
+    THREW = 1
+    LOAD = 2
+    NO_EXEC = 3
+    NOT_CLONEABLE = 4
+    RETURN_TOO_LARGE = 5
+    DETACHED_OP = 6
+    UNHANDLED = 7
+    DEADLOCK = 8
+    INTERRUPTED = 9
+    MEMORY = 10
+    DICTIONARY = 11
+    SESSION = 12
+
+
+class Record(IntEnum):
+    """enum record."""
+
+    LOG = 1
+    WRITE = 2
+    PROGRESS = 3
+    REFUSED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """struct state, as read. Every field is a u32 that the guest wrote: none of it is trusted."""
+
+    version: int
+    phase: int
+    interrupt: int
+    buffer_address: int
+    op_kind: int
+    op_number: int
+    op_head_bytes: int
+    op_body_bytes: int
+    part_bytes: tuple[int, int, int, int]
+    failure: int
+    outbox_address: int
+    heap_bytes: int
+    heap_peak_bytes: int
+    memory_refusals_count: int
+    requests_count: int
+    logs_dropped_count: int
+
+    @classmethod
+    def unpack(cls, data: bytes) -> State:
+        """Read a state block."""
+        v = _STATE.unpack(data)
+        return cls(*v[:8], v[8:12], *v[12:])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartHeader:
+    """struct start_header: the limits of a run as the guest keeps them, its seed, and the sizes of what follows."""
+
+    heap_bytes: int
+    stack_bytes: int
+    buffer_bytes: int
+    return_bytes: int
+    log_bytes: int
+    log_lines_count: int
+    requests_count: int
+    message_bytes: int
+    writes_count: int
+    staged_bytes: int
+    dictionary_bytes: int
+    session_bytes: int
+
+    def pack(self, seed: bytes, modules_count: int, call_bytes: int) -> bytes:
+        """The bytes that stand at the start of the buffer."""
+        return _HEADER.pack(
+            self.heap_bytes, self.stack_bytes, self.buffer_bytes, self.return_bytes, self.log_bytes, self.log_lines_count,
+            self.requests_count, self.message_bytes, self.writes_count, self.staged_bytes, self.dictionary_bytes,
+            self.session_bytes, seed, modules_count, call_bytes,
+        )  # fmt: skip

@@ -1,0 +1,202 @@
+"""Builds ``guest/build/guest.wasm``: hatchling's hook, and ``python sandbox/keelbox_sandbox/wasm/build.py`` for a checkout.
+
+1. quickjs-ng's C sources come from its pinned, hash-checked source distribution. ``KEELBOX_QUICKJS_SDIST`` may name a local copy of
+   that file, for builds without a registry.
+2. ziglang compiles them with our glue to wasm32-wasi (about 20 s).
+3. The snapshot is taken (about 1 s).
+
+The result of 2 is kept in the user's cache under the hash of everything that went into it, so that a second build is instant; the result
+itself carries the hash of sources, flags and stdlib as a custom section, and is made again when that differs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[2]
+OUTPUT = HERE / "guest" / "build" / "guest.wasm"
+
+SDIST = "quickjs_ng-0.17.0.2.tar.gz"
+SDIST_REQUIREMENT = "quickjs-ng==0.17.0.2"
+SDIST_SHA256 = "43d2e48272208721a7aaea8e3f02d4b9318f12ef20cc4f5421b59d9a470706ef"
+ENGINE_FILES = ("quickjs.c", "libregexp.c", "libunicode.c", "dtoa.c")
+FLAGS = (
+    "-target", "wasm32-wasi", "-mexec-model=reactor", "-O2", "-DNDEBUG", "-D_WASI_EMULATED_SIGNAL",
+    "-Wl,-z,stack-size=2097152", "-Wl,--strip-all",
+)  # fmt: skip
+KEY_SECTION = "keelbox.key"
+
+
+class BuildError(Exception):
+    """The guest cannot be built; the message says what to do."""
+
+
+def cache_folder() -> Path:
+    """Where compiled engines are kept: ``KEELBOX_CACHE``, else the user's cache folder."""
+    base = os.environ.get("KEELBOX_CACHE") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    folder = Path(base).expanduser() / "keelbox-build"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder
+
+
+def stdlib(root: Path = ROOT) -> dict[str, str]:
+    """The guest's JavaScript by internal module name."""
+    base = root / "stdlib" / "js"
+    modules: dict[str, str] = {}
+    for path in sorted(base.rglob("*.js")):
+        name = path.relative_to(base).as_posix()
+        public = name.startswith("system/")
+        modules[name.removesuffix(".js") if public else f"keelbox:{name}"] = path.read_text("utf-8")
+    return modules
+
+
+def glue() -> dict[str, bytes]:
+    """Our own C by file name."""
+    return {path.name: path.read_bytes() for path in sorted((HERE / "guest").glob("*.[ch]"))}
+
+
+def _hash(*parts: bytes | str) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def engine_key() -> str:
+    """Hash of everything that the compiled engine depends on."""
+    files = [part for name, data in glue().items() for part in (name, data)]
+    return _hash(SDIST_SHA256, "ziglang 0.17.1", *FLAGS, *files)
+
+
+def guest_key() -> str:
+    """Hash of everything that ``guest.wasm`` depends on; the file has it in its custom section."""
+    modules = [part for name, text in stdlib().items() for part in (name, text)]
+    return _hash(engine_key(), (HERE / "snapshot.py").read_bytes(), *modules)
+
+
+def sdist() -> bytes:
+    """The engine's source distribution, checked.
+
+    Raises:
+        BuildError: it cannot be had, or it is another file.
+    """
+    given = os.environ.get("KEELBOX_QUICKJS_SDIST")
+    path = Path(given) if given else cache_folder() / SDIST
+    if not path.exists() and not given:
+        _download(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise BuildError(f"KEELBOX_QUICKJS_SDIST names {path}, which cannot be read: {error.strerror}") from error
+    if hashlib.sha256(data).hexdigest() != SDIST_SHA256:
+        raise BuildError(f"{path} is not {SDIST} (sha256 must be {SDIST_SHA256}); remove it and build again")
+    return data
+
+
+def _download(path: Path) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        requirement = Path(folder) / "requirement.txt"
+        requirement.write_text(f"{SDIST_REQUIREMENT} --hash=sha256:{SDIST_SHA256}\n", "utf-8")
+        command = [
+            sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-binary", ":all:",
+            "--no-build-isolation", "--require-hashes", "--dest", folder, "--requirement", str(requirement),
+        ]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        found = Path(folder) / SDIST
+        if not found.exists():
+            raise BuildError(
+                f"pip could not fetch {SDIST_REQUIREMENT}:\n{done.stderr.strip()}\n\n"
+                f"hint: without a registry, set KEELBOX_QUICKJS_SDIST to a local copy of {SDIST}"
+            )
+        _replace(path, found.read_bytes())
+
+
+def _replace(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
+        file.write(data)
+    Path(file.name).chmod(0o644)
+    os.replace(file.name, path)  # noqa: PTH105 - Path.replace is the same call
+
+
+def engine() -> bytes:
+    """The compiled engine, before the snapshot."""
+    cached = cache_folder() / f"engine-{engine_key()}.wasm"
+    if cached.exists():
+        return cached.read_bytes()
+    archive = sdist()
+    with tempfile.TemporaryDirectory() as folder:
+        base = Path(folder)
+        archive_path = base / SDIST
+        archive_path.write_bytes(archive)
+        with tarfile.open(archive_path) as tar:
+            for member in tar:
+                _, _, inside = member.name.partition("/upstream-quickjs/")
+                if member.isfile() and inside and "/" not in inside:
+                    source = tar.extractfile(member)
+                    if source is not None:
+                        (base / inside).write_bytes(source.read())
+        for name, data in glue().items():
+            (base / f"keelbox_{name}" if name.endswith(".c") else base / name).write_bytes(data)
+        sources = [*sorted(f"keelbox_{name}" for name in glue() if name.endswith(".c")), *ENGINE_FILES]
+        # Relative names, and caches in the temporary folder: the result must not depend on where it was built.
+        environment = os.environ | {
+            "ZIG_GLOBAL_CACHE_DIR": str(base / "zig-global"),
+            "ZIG_LOCAL_CACHE_DIR": str(base / "zig-local"),
+        }
+        command = [sys.executable, "-m", "ziglang", "cc", *FLAGS, "-I.", *sources, "-o", "engine.wasm"]
+        done = subprocess.run(command, cwd=base, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise BuildError(f"the guest does not compile:\n{done.stderr}")
+        data = (base / "engine.wasm").read_bytes()
+    _replace(cached, data)
+    return data
+
+
+def build() -> bool:
+    """Make ``guest.wasm`` if it is missing or stale; True if it was made.
+
+    Raises:
+        BuildError: see the message.
+    """
+    if str(ROOT / "sandbox") not in sys.path:
+        sys.path.insert(0, str(ROOT / "sandbox"))
+    from keelbox_sandbox.wasm import snapshot
+
+    key = guest_key()
+    if OUTPUT.exists() and snapshot.section(OUTPUT.read_bytes(), KEY_SECTION) == key.encode():
+        return False
+    data = snapshot.take(engine(), stdlib())
+    _replace(OUTPUT, snapshot.with_section(data, KEY_SECTION, key.encode()))
+    return True
+
+
+try:
+    from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+except ImportError:  # run as a script, without hatchling
+    pass
+else:
+
+    class GuestBuildHook(BuildHookInterface[Any]):
+        """Makes the guest before a wheel is packed; also for editable installs, which use the file in the checkout."""
+
+        PLUGIN_NAME = "custom"
+
+        def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+            """Called by hatchling."""
+            if self.target_name == "wheel":
+                build()
+
+
+if __name__ == "__main__":
+    print("built" if build() else "up to date", OUTPUT)  # noqa: T201

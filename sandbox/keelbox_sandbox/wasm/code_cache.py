@@ -1,0 +1,78 @@
+"""Compiled code on disk: the user's own folder, verified before it is trusted, made again when it is missing or damaged.
+
+Loading native code is running it. So a file is taken only from a folder that belongs to this user and that nobody else can write to, only
+under a name that says what it was made of (the guest's hash, wasmtime's version, the processor's features), and only if its content has the hash
+that stands at its start. Anything else is not an error: the code is compiled anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import stat
+import tempfile
+from pathlib import Path
+
+__all__ = ["cache_folder", "load", "name_for", "store"]
+
+_MAGIC = b"keelbox-code-1\n"
+_DIGEST_BYTES = 32
+
+
+def cache_folder() -> Path:
+    """Where compiled code is kept: ``KEELBOX_CACHE``, else ``keelbox`` in the user's cache folder. Made with mode 0700."""
+    given = os.environ.get("KEELBOX_CACHE")
+    if given:
+        folder = Path(given)
+    else:
+        import platformdirs
+
+        folder = platformdirs.user_cache_path("keelbox", appauthor=False)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder
+
+
+def name_for(wasm: bytes, version: str) -> str:
+    """The file name for a module's code on this machine."""
+    features = platform.machine() + platform.system()
+    try:
+        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
+            features += next((line for line in file if line.startswith(("flags", "Features"))), "")
+    except OSError:
+        features += platform.processor()  # no /proc: the engine itself checks the features when it loads the code
+    digest = hashlib.sha256(wasm + version.encode() + features.encode()).hexdigest()
+    return f"guest-{digest[:32]}.code"
+
+
+def load(folder: Path, name: str) -> bytes | None:
+    """The code, None unless it is there, ours alone to write, and undamaged."""
+    path = folder / name
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with open(descriptor, "rb") as file:
+        if not (_is_private(folder.stat()) and _is_private(os.fstat(file.fileno()))):
+            return None
+        data = file.read()
+    head = len(_MAGIC) + _DIGEST_BYTES
+    code = data[head:]
+    if data[: len(_MAGIC)] != _MAGIC or hashlib.sha256(code).digest() != data[len(_MAGIC) : head]:
+        return None
+    return code
+
+
+def store(folder: Path, name: str, code: bytes) -> bool:
+    """Keep the code; False if the folder does not allow it (the next process then compiles again)."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+            file.write(_MAGIC + hashlib.sha256(code).digest() + code)
+        Path(file.name).replace(folder / name)
+    except OSError:
+        return False
+    return True
+
+
+def _is_private(status: os.stat_result) -> bool:
+    return status.st_uid == os.geteuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

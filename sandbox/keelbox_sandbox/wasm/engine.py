@@ -1,0 +1,255 @@
+"""The engine: wasmtime configured for untrusted guests, the guest module, and the clock that stops runs.
+
+One engine serves the process. It holds what all runs share and none can change: the compiled guest, the two imports, and the epoch.
+
+The epoch is wasmtime's hard stop: compiled code compares a counter at each function entry and loop turn, inside the engine's built-ins as
+anywhere. A thread raises the counter every `TICK_S` while guests run; at each tick the running guest's own thread asks its run whether it may
+go on (`EpochCallback`), with exact processor and wall time. So a run that is merely kept waiting by others is never cut for it.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import wasmtime
+
+from . import abi, capi, code_cache
+
+__all__ = ["Engine", "GuestMissingError", "get_engine", "guest_path", "wasmtime_version"]
+
+TICK_S = 0.01
+"""Between two ticks: a third of the way from a soft stop to a hard one would be enough; 10 ms cost 0.2 % of a core."""
+
+IDLE_TICKS_COUNT = 50
+"""Ticks without a guest after which the thread sleeps until the next one: waking it for each run would cost more."""
+
+WASM_STACK_BYTES = 4 * 1024 * 1024
+"""Native stack of one guest call. The guest's own limit (``stack_kib``) is counted on its C stack in linear memory, where its frames take about
+half of what they take natively; measured by the recursion tests. The threads have `THREAD_STACK_BYTES`."""
+
+THREAD_STACK_BYTES = 16 * 1024 * 1024
+RANDOM_BYTES_MAX = 4096
+
+
+class GuestMissingError(RuntimeError):
+    """``guest.wasm`` is not there: this is a checkout that was not built."""
+
+
+def guest_path() -> Path:
+    """The snapshotted guest module."""
+    return Path(__file__).parent / "guest" / "build" / "guest.wasm"
+
+
+def wasmtime_version() -> str:
+    """The installed version, from the folder name of its metadata (importlib.metadata would cost 15 ms of each start)."""
+    package = Path(wasmtime.__file__).parent
+    names = [path.name for path in package.parent.glob("wasmtime-*.dist-info")]
+    return names[0].removeprefix("wasmtime-").removesuffix(".dist-info") if names else "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where things are in every fresh instance."""
+
+    memory_bytes: int
+    """Initial size of linear memory; the exchange buffer starts here."""
+    state_address: int
+    memory_index: int
+    functions: dict[str, int]
+    """Index of each exported function."""
+
+
+class Engine:
+    """See the module's text. Made once by `get_engine`."""
+
+    def __init__(self) -> None:
+        config = wasmtime.Config()
+        config.strategy = "cranelift"
+        config.epoch_interruption = True
+        # wasmtime insists on this one being the larger, though no call here is an async one.
+        capi.config_async_stack_size(_address(config), WASM_STACK_BYTES + 1024 * 1024)
+        config.max_wasm_stack = WASM_STACK_BYTES
+        config.memory_init_cow = True
+        config.wasm_threads = False
+        config.wasm_memory64 = False
+        config.wasm_multi_memory = False
+        config.wasm_component_model = False
+        self.engine = wasmtime.Engine(config)
+        self.address = _address(self.engine)
+        self.code_from = ""
+        """``cache`` or ``compiled``: where this process got the guest's code from."""
+        self.module = self._load()
+        self._keep: list[Any] = []
+        self._linker = wasmtime.Linker(self.engine)
+        self._define_imports()
+        self._pre = self._linker.instantiate_pre(self.module)
+        self.pre_address = _address(self._pre)
+        self.layout = self._measure()
+        self._ticker = _Ticker(self.address)
+        self.entered = self._ticker.entered
+        self.left = self._ticker.left
+
+    def close(self) -> None:
+        """End the ticking thread; it starts again with the next guest call."""
+        self._ticker.close()
+
+    def _load(self) -> wasmtime.Module:
+        path = guest_path()
+        try:
+            wasm = path.read_bytes()
+        except FileNotFoundError:
+            raise GuestMissingError(
+                f"the guest is not built: {path.name} is missing\n\nhint: in a checkout, run `pip install -e .` "
+                "or `python sandbox/keelbox_sandbox/wasm/build.py`"
+            ) from None
+        name = code_cache.name_for(wasm, wasmtime_version())
+        folder = code_cache.cache_folder()
+        code = code_cache.load(folder, name)
+        if code is not None:
+            try:
+                self.code_from = "cache"
+                return wasmtime.Module.deserialize(self.engine, code)
+            except wasmtime.WasmtimeError:
+                pass  # made by an engine that was configured otherwise: made again
+        self.code_from = "compiled"
+        module = wasmtime.Module(self.engine, wasm)
+        code_cache.store(folder, name, bytes(module.serialize()))
+        return module
+
+    def _define_imports(self) -> None:
+        def guarded(body: Callable[[int, Any], None]) -> Any:
+            def host_function(data: int, caller: int, values: int, count: int) -> int:
+                try:
+                    body(caller, capi.RawValues.from_address(values))
+                except BaseException:  # noqa: BLE001 - nothing may unwind through the guest's frames
+                    text = b"an import of the guest failed"
+                    return int(capi.trap_new(text, len(text)))
+                return 0
+
+            callback = capi.HOST_FUNCTION(host_function)
+            self._keep.append(callback)
+            return callback
+
+        i32, i64 = wasmtime.ValType.i32(), wasmtime.ValType.i64()
+        for name, kind, body in (
+            ("clock", wasmtime.FuncType([], [i64]), _clock),
+            ("random", wasmtime.FuncType([i32, i32], []), _random),
+        ):
+            error = capi.linker_define(
+                _address(self._linker), b"keelbox", 7, name.encode(), len(name), _address(kind), guarded(body), None, None
+            )
+            if error:
+                raise RuntimeError(capi.take_error(error))
+
+    def _measure(self) -> Layout:
+        store = wasmtime.Store(self.engine)
+        store.set_epoch_deadline(1 << 40)
+        instance = self._pre.instantiate(store)
+        exports = instance.exports(store)
+        memory, state_address = exports["memory"], exports["state_address"]
+        assert isinstance(memory, wasmtime.Memory) and isinstance(state_address, wasmtime.Func)  # noqa: S101
+        size = memory.data_len(store)
+        address = int(state_address(store)) & 0xFFFFFFFF
+        names = [export.name for export in self.module.exports]
+        if address + abi.STATE_BYTES > size:
+            raise RuntimeError("the guest's state block is outside its memory")
+        version = abi.State.unpack(bytes(memory.read(store, address, address + abi.STATE_BYTES))).version
+        if version != abi.ABI_VERSION:
+            raise RuntimeError(f"the guest speaks version {version} of the interface, the host {abi.ABI_VERSION}: build it again")
+        return Layout(
+            memory_bytes=size,
+            state_address=address,
+            memory_index=names.index("memory"),
+            functions={name: names.index(name) for name in ("start", "resume", "compile", "inspect")},
+        )
+
+
+def _address(owner: Any) -> int:
+    import ctypes
+
+    return int(ctypes.cast(owner.ptr(), ctypes.c_void_p).value or 0)
+
+
+def _clock(caller: int, values: Any) -> None:
+    values[0] = int(time.time() * 1000) * 1000  # no finer than a millisecond (SECURITY R18)
+
+
+def _random(caller: int, values: Any) -> None:
+    import ctypes
+
+    address, count = values[0] & 0xFFFFFFFF, values[2] & 0xFFFFFFFF
+    memory = capi.Extern()
+    if not capi.caller_export(caller, b"memory", 6, ctypes.byref(memory)):
+        raise RuntimeError("the guest has no memory")
+    context = capi.caller_context(caller)
+    if count > RANDOM_BYTES_MAX or address + count > capi.memory_size(context, memory.of):
+        raise ValueError("random outside the guest's memory")
+    ctypes.memmove(capi.memory_data(context, memory.of) + address, os.urandom(count), count)
+
+
+class _Ticker:
+    """Raises the epoch while guests run."""
+
+    def __init__(self, engine_address: int) -> None:
+        self._engine_address = engine_address
+        self._lock = threading.Lock()
+        self._running_count = 0
+        self._wake = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def entered(self) -> None:
+        """A guest call begins."""
+        with self._lock:
+            self._running_count += 1
+            if self._thread is None:
+                self._closed = False
+                self._thread = threading.Thread(target=self._tick, name="keelbox-epoch", daemon=True)
+                self._thread.start()
+        if not self._wake.is_set():
+            self._wake.set()
+
+    def left(self) -> None:
+        """A guest call ended."""
+        with self._lock:
+            self._running_count -= 1
+
+    def close(self) -> None:
+        with self._lock:
+            thread, self._thread = self._thread, None
+            self._closed = True
+        self._wake.set()
+        if thread is not None:
+            thread.join()
+
+    def _tick(self) -> None:
+        idle_count = 0
+        while not self._closed:
+            if idle_count >= IDLE_TICKS_COUNT:
+                self._wake.clear()
+                if self._running_count == 0:
+                    self._wake.wait()
+                idle_count = 0
+                continue
+            time.sleep(TICK_S)
+            idle_count = 0 if self._running_count else idle_count + 1
+            capi.increment_epoch(self._engine_address)
+
+
+_engine: Engine | None = None
+_engine_lock = threading.Lock()
+
+
+def get_engine() -> Engine:
+    """The process's engine, made at the first call (0.5 ms from the code cache, half a second without)."""
+    global _engine
+    with _engine_lock:
+        if _engine is None:
+            _engine = Engine()
+        return _engine

@@ -1,0 +1,257 @@
+"""One instance of the guest: made for one run (or one compilation), entered a few times, dropped.
+
+Everything that is read from linear memory is hostile: addresses and sizes are unsigned 32-bit numbers that are checked against the
+memory's present size before anything is copied (SECURITY §0.5). What fails a check is a `CrashError`.
+
+Not thread-safe; `enter` and `close` run in a worker thread, one at a time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from . import abi, capi
+from .engine import Engine
+
+__all__ = ["CrashError", "Isolate", "Stop"]
+
+HARD_AFTER_S = 0.05
+"""From the soft stop (the guest's own poll, which gives a script line) to the hard one (a trap)."""
+
+OVERHEAD_BYTES = 2 * 1024 * 1024
+"""Linear memory beyond heap, buffer and outbox: the rounding of blocks and segments. The C stack and data are in the initial size."""
+
+ENVELOPE_BYTES = 128 * 1024
+"""Room in the exchange buffer beside one body: heads, and the NUL that the guest's parser wants."""
+
+_PAGE_BYTES = 65536
+_OUTBOX_BLOCKS_COUNT = 4096
+_BLOCK_BYTES = 12
+
+
+class CrashError(Exception):
+    """The guest trapped, or said something that cannot be. The text is for the operator."""
+
+
+@dataclass(slots=True)
+class Stop:
+    """Why the guest is being stopped, and since when."""
+
+    reason: str
+    at_s: float
+
+
+class Isolate:
+    """See the module's text.
+
+    Args:
+        engine: the process's engine.
+        heap_bytes, buffer_bytes, outbox_bytes: what the linear memory may grow to, beside the guest's own initial memory.
+        cpu_s: processor time for all calls together.
+        wall_deadline_s: absolute, on `time.monotonic`.
+    """
+
+    def __init__(
+        self, engine: Engine, *, heap_bytes: int, buffer_bytes: int, outbox_bytes: int, room_bytes: int, cpu_s: float,
+        wall_deadline_s: float,
+    ) -> None:  # fmt: skip
+        layout = engine.layout
+        self._engine = engine
+        self._state_address = layout.state_address
+        self.buffer_address = layout.memory_bytes
+        self.room_bytes = -(-max(buffer_bytes + ENVELOPE_BYTES, room_bytes) // _PAGE_BYTES) * _PAGE_BYTES
+        self._cpu_left_ns = int(cpu_s * 1e9)
+        self._wall_deadline_s = wall_deadline_s
+        self.cpu_ns = 0
+        self.stop: Stop | None = None
+        self._entered_ns = 0
+        self._store = capi.store_new(engine.address, None, None)
+        self._context = capi.store_context(self._store)
+        maximum = layout.memory_bytes + self.room_bytes + heap_bytes + outbox_bytes + OVERHEAD_BYTES
+        capi.store_limiter(self._store, maximum, -1, 1, -1, 1)
+        capi.epoch_callback(self._store, _on_epoch, id(self), None)
+        capi.context_set_epoch_deadline(self._context, 1)
+        self._trap = capi.new_pointer()
+        self._instance = capi.Instance()
+        _isolates[id(self)] = self
+        try:
+            self._check(
+                capi.instantiate(engine.pre_address, self._context, ctypes.byref(self._instance), ctypes.byref(self._trap))
+            )
+            self._memory = self._export(layout.memory_index)
+            grown = ctypes.c_uint64()
+            self._check(
+                capi.memory_grow(
+                    self._context, self._memory.of, self.room_bytes // _PAGE_BYTES, ctypes.addressof(grown)
+                )
+            )
+        except BaseException:
+            self.close()
+            raise
+        self._base: int = capi.memory_data(self._context, self._memory.of)
+
+    def close(self) -> None:
+        """Drop the instance and its memory. Safe to call twice."""
+        store, self._store = self._store, None
+        if store:
+            _isolates.pop(id(self), None)
+            capi.store_delete(store)
+
+    def enter(self, function: str, *arguments: int) -> abi.State:
+        """Call into the guest and read its state.
+
+        Raises:
+            CrashError: the guest trapped; `stop` says whether we made it.
+        """
+        values = capi.RawValues()
+        for i, argument in enumerate(arguments):
+            values[2 * i] = argument & 0xFFFFFFFF
+        entry = self._export(self._engine.layout.functions[function])
+        engine = self._engine
+        capi.context_set_epoch_deadline(self._context, 1)
+        engine.entered()
+        self._entered_ns = time.thread_time_ns()
+        try:
+            error = capi.call_unchecked(
+                self._context, entry.of, values, max(1, len(arguments)), ctypes.byref(self._trap)
+            )
+        finally:
+            used_ns = time.thread_time_ns() - self._entered_ns
+            self.cpu_ns += used_ns
+            self._cpu_left_ns -= used_ns
+            engine.left()
+        self._check(error)
+        return self.state()
+
+    def state(self) -> abi.State:
+        """The guest's state block, also after a crash."""
+        return abi.State.unpack(self.read(self._state_address, abi.STATE_BYTES))
+
+    def read(self, address: int, count: int) -> bytes:
+        """Copy from linear memory.
+
+        Raises:
+            CrashError: the range is not inside it.
+        """
+        if address < 0 or count < 0 or address + count > capi.memory_size(self._context, self._memory.of):
+            raise CrashError(f"the guest named {count} bytes at {address}, outside its memory")
+        return ctypes.string_at(self._base + address, count)
+
+    def write_buffer(self, *parts: bytes | bytearray | memoryview) -> None:
+        """Copy into the exchange buffer, from its start."""
+        at = 0
+        for part in parts:
+            count = len(part)
+            if at + count > self.room_bytes:
+                raise ValueError("more than the exchange buffer holds")
+            if not isinstance(part, bytes):
+                part = bytes(part)
+            ctypes.memmove(self._base + self.buffer_address + at, part, count)
+            at += count
+
+    def read_buffer(self, *counts: int) -> list[bytes]:
+        """Copy consecutive texts from the start of the exchange buffer."""
+        if sum(counts) > self.room_bytes:
+            raise CrashError(f"the guest named {sum(counts)} bytes in an exchange buffer of {self.room_bytes}")
+        parts: list[bytes] = []
+        at = self.buffer_address
+        for count in counts:
+            parts.append(self.read(at, count))
+            at += count
+        return parts
+
+    def read_outbox(self, address: int, room_bytes: int) -> list[tuple[int, int, list[bytes]]]:
+        """The outbox's records as (type, tag, texts); at most ``room_bytes`` of texts."""
+        records: list[tuple[int, int, list[bytes]]] = []
+        left = room_bytes
+        for _ in range(_OUTBOX_BLOCKS_COUNT):
+            if address == 0:
+                return records
+            head = self.read(address, _BLOCK_BYTES)
+            following, used = _u32(head, 0), _u32(head, 4)
+            left -= used
+            if left < 0:
+                break
+            _parse_records(self.read(address + _BLOCK_BYTES, used), records)
+            address = following
+        raise CrashError("the guest's outbox is larger than its limits allow, or runs in a circle")
+
+    def may_go_on(self) -> bool:
+        """Asked at each tick while the guest runs, in its own thread; False ends it by a trap."""
+        now_s = time.monotonic()
+        if self.stop is None:
+            if time.thread_time_ns() - self._entered_ns > self._cpu_left_ns:
+                self.stop = Stop("cpu-exceeded", now_s)
+            elif now_s > self._wall_deadline_s:
+                self.stop = Stop("time-exceeded", now_s)
+            else:
+                return True
+        if now_s - self.stop.at_s < HARD_AFTER_S:
+            ctypes.memmove(self._base + self._state_address + abi.INTERRUPT_OFFSET, b"\1\0\0\0", 4)
+            return True
+        return False
+
+    def request_stop(self, reason: str) -> None:
+        """Make a running guest stop soon; from any thread."""
+        if self.stop is None:
+            self.stop = Stop(reason, time.monotonic())
+
+    def _export(self, index: int) -> Any:
+        extern = capi.Extern()
+        name, length = capi.new_pointer(), ctypes.c_size_t()
+        if not capi.instance_export(
+            self._context, ctypes.byref(self._instance), index, ctypes.byref(name), ctypes.byref(length), ctypes.byref(extern)
+        ):
+            raise CrashError(f"the guest has no export {index}")
+        return extern
+
+    def _check(self, error: int | None) -> None:
+        if error:
+            raise CrashError(capi.take_error(error))
+        if self._trap.value:
+            address, self._trap.value = self._trap.value, None
+            raise CrashError(capi.take_trap(address))
+
+
+_isolates: dict[int, Isolate] = {}
+
+
+def _epoch(context: int, data: int, delta: Any, kind: Any) -> int:
+    try:
+        isolate = _isolates.get(data)
+        if isolate is not None and isolate.may_go_on():
+            delta[0] = 1
+            kind[0] = capi.UPDATE_CONTINUE
+            return 0
+    except BaseException:  # noqa: BLE001, S110 - nothing may unwind through the guest's frames; the guest ends below
+        pass
+    return int(capi.error_new(b"stopped by the host"))
+
+
+_on_epoch: Callable[..., Any] = capi.EPOCH_CALLBACK(_epoch)
+
+
+def _u32(data: bytes, at: int) -> int:
+    return int.from_bytes(data[at : at + 4], "little")
+
+
+def _parse_records(data: bytes, to: list[tuple[int, int, list[bytes]]]) -> None:
+    at = 0
+    while at < len(data):
+        kind, tag, count = _u32(data, at), _u32(data, at + 4), _u32(data, at + 8)
+        at += 12
+        if count > 4 or at + 4 * count > len(data):
+            raise CrashError("a record of the guest's outbox is malformed")
+        sizes = [_u32(data, at + 4 * i) for i in range(count)]
+        at += 4 * count
+        if at + sum(sizes) > len(data):
+            raise CrashError("a record of the guest's outbox is cut off")
+        texts: list[bytes] = []
+        for size in sizes:
+            texts.append(data[at : at + size])
+            at += size
+        to.append((kind, tag, texts))

@@ -1,0 +1,38 @@
+// system/log: the author's window in production. Never throws: a log line must not break a tool.
+
+import { freeze, json, log } from 'keelbox:host';
+import { Error, ObjectGetOwnPropertyDescriptor, ReflectApply, String, isObject } from '../web/primordials.js';
+
+const VALUE_BYTES = 65536;
+const stackOf = ObjectGetOwnPropertyDescriptor(Error.prototype, 'stack')?.get;
+
+const written = (value) => {
+  if (typeof value === 'string') return value;
+  try {
+    if (value instanceof Error) {
+      const stack = stackOf === undefined ? value.stack : ReflectApply(stackOf, value, []);
+      return `${value.name}: ${value.message}${typeof stack === 'string' && stack !== '' ? `\n${stack}` : ''}`;
+    }
+    if (isObject(value) && typeof value !== 'function') return json(value, VALUE_BYTES);
+  } catch {
+    // not JSON: its own text will do
+  }
+  try {
+    return String(value);
+  } catch {
+    return '(a value that cannot be written)';
+  }
+};
+
+const line = (level, values) => {
+  let text = '';
+  for (let i = 0; i < values.length; i++) text += i === 0 ? written(values[i]) : ` ${written(values[i])}`;
+  log(level, text);
+};
+
+export const error = (...values) => line(0, values);
+export const warning = (...values) => line(1, values);
+export const info = (...values) => line(2, values);
+export const debug = (...values) => line(3, values);
+
+export default freeze({ error, warning, info, debug });
