@@ -194,13 +194,30 @@ def command_environment(url: str) -> dict[str, str]:
 
 
 def _run(command: Sequence[str]) -> int:
+    running: list[subprocess.Popen[bytes]] = []
+    ended = False
+
+    def end(number: int, frame: FrameType | None) -> None:
+        nonlocal ended
+        ended = True
+        for process in running:
+            process.terminate()
+
+    # Ctrl-C in a terminal reaches the command by itself. Handlers that raise would not do: an exception while the command
+    # is being started would leave it behind.
+    signal.signal(signal.SIGINT, lambda number, frame: None)
+    signal.signal(signal.SIGTERM, end)
     with serving() as url:
         try:
-            done = subprocess.run(command, env={**os.environ, **command_environment(url)}, check=False)  # noqa: S603
+            process = subprocess.Popen(command, env={**os.environ, **command_environment(url)})  # noqa: S603
         except OSError as error:
             print(f"cannot run {command[0]}: {error.strerror}", file=sys.stderr)
             return 127  # as a shell says it
-    return done.returncode if done.returncode >= 0 else 128 - done.returncode
+        running.append(process)
+        if ended:
+            process.terminate()
+        code = process.wait()
+    return code if code >= 0 else 128 - code
 
 
 def _serve(port: int) -> int:
@@ -216,10 +233,6 @@ def _serve(port: int) -> int:
     return 0
 
 
-def _end(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(128 + number)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve, or run a command against the service; give the exit code."""
     parser = argparse.ArgumentParser(
@@ -232,12 +245,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         if options.command:
-            signal.signal(signal.SIGTERM, _end)
             return _run(options.command)
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
         return _serve(options.port)
-    except KeyboardInterrupt:
-        return 130
     except (OSError, OverflowError) as error:
         print(f"cannot serve on {LOOPBACK}:{options.port}: {error}", file=sys.stderr)
         return 2
