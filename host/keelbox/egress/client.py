@@ -1,0 +1,107 @@
+"""The one way out: rules, addresses, one connection a hop, redirects as new requests."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from keelbox.egress.faults import REDIRECTS_COUNT, EgressCode, EgressError, denied
+from keelbox.egress.policy import EgressPolicy
+from keelbox.egress.request import METHODS, Request, redirected
+from keelbox.egress.resolve import Resolver, SystemResolver, judge_answers, resolve
+from keelbox.egress.trail import Hop, Stage, Trail
+from keelbox.egress.url import Url
+
+if TYPE_CHECKING:
+    import ssl
+
+    from keelbox.egress.exchange import Answer
+
+__all__ = ["EgressClient", "Fetched"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fetched:
+    """A complete response, after redirects."""
+
+    url: Url
+    """What answered."""
+    status: int
+    headers: dict[str, str]
+    body: bytearray
+
+
+class EgressClient:
+    """Carries requests out under one policy. Holds no connection, cookie or session: nothing of one request is seen
+    by another.
+
+    Args:
+        policy: who may be reached.
+        resolver: where addresses come from; the operating system if None.
+        ca_file: certificates to trust instead of the system's.
+        allowed_methods: methods that this run may use; all of `METHODS` if None.
+    """
+
+    def __init__(
+        self,
+        policy: EgressPolicy,
+        *,
+        resolver: Resolver | None = None,
+        ca_file: Path | None = None,
+        allowed_methods: Collection[str] | None = None,
+    ) -> None:
+        self._policy = policy
+        self._resolver = SystemResolver() if resolver is None else resolver
+        self._ca_file = ca_file
+        self._allowed_methods = METHODS if allowed_methods is None else frozenset(allowed_methods)
+
+    async def fetch(self, request: Request, trail: Trail, *, room_bytes: int) -> Fetched:
+        """Send a request, following at most `REDIRECTS_COUNT` redirects, each under the full rule.
+
+        The deadline is the caller's: cancel this, and ``trail`` says how far it got.
+
+        Args:
+            request: the first request.
+            trail: gets a hop for each request, kept up to date.
+            room_bytes: most bytes of the decoded body.
+
+        Raises:
+            EgressError: for every failure.
+        """
+        for _ in range(REDIRECTS_COUNT + 1):
+            hop = Hop(method=request.method, url=request.url)
+            trail.hops.append(hop)
+            answer = await self._send(request, hop, room_bytes)
+            if answer.location is None:
+                return Fetched(url=request.url, status=answer.status, headers=answer.headers, body=answer.body)
+            request = redirected(request, answer.status, answer.location)
+        steps = " → ".join(str(url)[:200] for url in (*(hop.url for hop in trail.hops), request.url))
+        raise EgressError(EgressCode.TOO_MANY_REDIRECTS, f"more than {REDIRECTS_COUNT} redirects: {steps}")
+
+    async def _send(self, request: Request, hop: Hop, room_bytes: int) -> Answer:
+        if request.method not in self._allowed_methods:
+            raise denied(
+                f"method {request.method} is not allowed here (allowed: {', '.join(sorted(self._allowed_methods))}); "
+                "declare the side effect that the tool has"
+            )
+        permit = self._policy.permit(request.url)
+        hop.route = permit.route
+        target = permit.route or request.url
+        hop.stage = Stage.RESOLVING
+        answers = await resolve(target, self._resolver)
+        hop.stage = Stage.CHECKING
+        addresses = judge_answers(target, answers, self._policy)
+
+        hop.stage = Stage.CONNECTING
+        # Only here: a run that sends nothing must not pay for the HTTP library and TLS.
+        from keelbox.egress.exchange import exchange
+
+        tls = self._tls() if target.scheme == "https" else None
+        return await exchange(request, hop, addresses, port=target.port, tls=tls, room_bytes=room_bytes)
+
+    def _tls(self) -> ssl.SSLContext:
+        from keelbox.egress.tls import client_context
+
+        return client_context(self._ca_file)

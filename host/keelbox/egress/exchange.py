@@ -1,0 +1,156 @@
+"""One request and its response, over one fresh connection.
+
+Importing this module imports the HTTP library; import it where a request is about to be sent.
+"""
+
+from __future__ import annotations
+
+import ssl
+from collections.abc import AsyncIterator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+
+import anyio
+import anyio.lowlevel
+import httpcore2
+
+from keelbox.egress.address import IPAddress
+from keelbox.egress.decode import decoder_for
+from keelbox.egress.faults import EgressCode, EgressError, protocol_error
+from keelbox.egress.headers import check_response_headers, readable_headers, sent_headers
+from keelbox.egress.request import Request
+from keelbox.egress.trail import Hop, Stage
+from keelbox.egress.wire import PinnedBackend
+
+__all__ = ["Answer", "exchange"]
+
+SEND_BYTES = 64 * 1024
+"""Size of one write of the request's body: the body is never copied whole."""
+
+RAW_SLACK_BYTES = 256 * 1024
+"""How much larger than the buffer a body may be on the wire, for the overhead of its content coding."""
+
+FREE_PIECES_COUNT = 64 * 1024
+PIECE_BYTES = 16
+"""After `FREE_PIECES_COUNT` pieces a body must average this many bytes a piece: a flood of one-byte chunks costs far
+more time than it carries data."""
+
+STEPS_COUNT = 64
+"""After so many pieces the other runs get their turn: one read of 64 KiB can hold 11,000 chunks, which kept the event
+loop for 117 ms, and can inflate to 64 MB."""
+
+_VERSIONS = (b"HTTP/1.1", b"HTTP/1.0")
+_BODILESS = frozenset({204, 304})
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A response, complete unless it is a redirect."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytearray
+    location: bytes | None
+    """Where it redirects to; the body was then not read."""
+
+
+async def exchange(
+    request: Request,
+    hop: Hop,
+    addresses: Sequence[IPAddress],
+    *,
+    port: int,
+    tls: ssl.SSLContext | None,
+    room_bytes: int,
+) -> Answer:
+    """Send a request to one of the addresses and read the response.
+
+    Args:
+        request: what to send.
+        hop: kept up to date, so that it is right whenever this is cut.
+        addresses: all checked; tried in turn.
+        port: the port to connect to.
+        tls: None for plain http.
+        room_bytes: most body bytes, decoded.
+
+    Raises:
+        EgressError: for every failure. Cancellation closes the connection and goes through.
+    """
+    backend = PinnedBackend(hop, addresses, port)
+    scheme = b"http" if tls is None else b"https"
+    host = request.url.host.encode("ascii")
+    connection = httpcore2.AsyncHTTPConnection(
+        httpcore2.Origin(scheme, host, port), ssl_context=tls, network_backend=backend, http2=False
+    )
+    wire_request = httpcore2.Request(
+        request.method,
+        httpcore2.URL(scheme=scheme, host=host, port=port, target=request.url.target),
+        headers=sent_headers(request.url, request.method, request.headers, len(request.body)),
+        content=_body_parts(request.body, hop),
+    )
+    try:
+        response = await connection.handle_async_request(wire_request)
+        hop.stage = Stage.ANSWERED
+        hop.status = response.status
+        return await _read(request, hop, response, room_bytes)
+    except httpcore2.RemoteProtocolError as error:
+        raise protocol_error(f"{hop.url.origin}: {error}") from None
+    except (httpcore2.ReadError, httpcore2.WriteError) as error:
+        raise protocol_error(f"{hop.url.origin}: the connection broke: {error}") from None
+    finally:
+        with anyio.CancelScope(shield=True):
+            await backend.aclose()
+
+
+async def _body_parts(body: bytes, hop: Hop) -> AsyncIterator[bytes]:
+    for start in range(0, len(body), SEND_BYTES):
+        part = body[start : start + SEND_BYTES]
+        yield part
+        hop.bytes_out += len(part)
+
+
+async def _read(request: Request, hop: Hop, response: httpcore2.Response, room_bytes: int) -> Answer:
+    version: bytes = response.extensions["http_version"]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+    if version not in _VERSIONS or not 200 <= response.status <= 599:
+        raise protocol_error(f"{hop.url.origin} answered {version!r} {response.status}, which was not asked for")
+    headers = check_response_headers(response.headers)
+    body = bytearray()
+    location = next((value for name, value in headers if name == "location"), None)
+    if response.status in _REDIRECTS and location is not None:
+        return Answer(status=response.status, headers={}, body=body, location=location.encode("latin-1"))
+    codings = [value for name, value in headers if name == "content-encoding"]
+    has_body = request.method != "HEAD" and response.status not in _BODILESS
+    decoder = decoder_for(", ".join(codings)) if has_body else None
+    wire_room_bytes = room_bytes if decoder is None else room_bytes + RAW_SLACK_BYTES
+    length = next((int(value) for name, value in headers if name == "content-length"), 0)
+    if has_body and length > wire_room_bytes:
+        raise _too_large(f"{hop.url.origin} announces {length} bytes", room_bytes)
+    wire_bytes = pieces_count = steps_count = 0
+    async with aclosing(response.aiter_stream()) as parts:
+        async for part in parts:
+            wire_bytes += len(part)
+            pieces_count += 1
+            if wire_bytes > wire_room_bytes:
+                raise _too_large(f"{hop.url.origin} sends more", room_bytes)
+            if pieces_count > FREE_PIECES_COUNT and wire_bytes < pieces_count * PIECE_BYTES:
+                raise protocol_error(f"{hop.url.origin} sends {wire_bytes} bytes in {pieces_count} pieces")
+            for piece in (part,) if decoder is None else decoder.feed(part):
+                if len(body) + len(piece) > room_bytes:
+                    raise _too_large(f"{hop.url.origin} sends more", room_bytes)
+                body += piece
+                hop.bytes_in = len(body)
+                steps_count += 1
+                if steps_count % STEPS_COUNT == 0:
+                    await anyio.lowlevel.checkpoint()
+    if decoder is not None and wire_bytes:
+        decoder.finish()
+    shown = readable_headers(headers, decoded=decoder is not None)
+    return Answer(status=response.status, headers=shown, body=body, location=None)
+
+
+def _too_large(what: str, room_bytes: int) -> EgressError:
+    return EgressError(
+        EgressCode.RESPONSE_TOO_LARGE,
+        f"{what}; the exchange buffer has {room_bytes}; raise buffer_mib, or ask for less",
+    )
