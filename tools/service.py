@@ -203,8 +203,8 @@ def _run(command: Sequence[str]) -> int:
         for process in running:
             process.terminate()
 
-    # Ctrl-C in a terminal reaches the command by itself. Handlers that raise would not do: an exception while the command
-    # is being started would leave it behind.
+    # Ctrl-C in a terminal reaches the command by itself. Handlers that raise would not do: an exception while the
+    # command is being started would leave it behind.
     signal.signal(signal.SIGINT, lambda number, frame: None)
     signal.signal(signal.SIGTERM, end)
     with serving() as url:
