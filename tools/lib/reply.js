@@ -6,6 +6,7 @@
 //   { ok: false, retryable: false, error }             the source is down: tell the user, and stop
 
 import Agent from 'system/agent';
+import { HttpError } from 'system/http';
 import Log from 'system/log';
 import Tools from 'system/tools';
 
@@ -30,8 +31,10 @@ export const readInput = (input, field) => {
 
 // HTTP 200 does not mean valid data. A status of 400 or 500 and a body that is not JSON give ok = false; this also catches
 // the services that answer 200 with { error: true } or { success: false }.
-export const isUsable = ({ ok, body }) =>
-    ok && body !== null && typeof body === 'object' && !body.error && body.success !== false;
+export const isUsable = (response) => {
+    const body = response.ok ? response.body : null;
+    return typeof body === 'object' && body !== null && !body.error && body.success !== false;
+};
 
 // A request that gets no answer at all (no connection, time-out, a host that is not allowed, a response that is too large)
 // throws an HttpError. The agent must hear of that too, or it would wait for a message that never comes. Any other error is
@@ -40,7 +43,7 @@ export const orUnavailable = async (service, ask) => {
     try {
         return await ask();
     } catch (error) {
-        if (error?.name !== 'HttpError') throw error;
+        if (!(error instanceof HttpError)) throw error;
         Log.error(`${service}: request failed`, { code: error.code });
         return unavailable(service);
     }
