@@ -1,0 +1,152 @@
+"""A script's compiled form, and where it comes from: one compilation sandbox for each module, never the run's own.
+
+Parsers are attack surface, so the host never parses a tool's source; what a compilation leaves is bytecode that only runs of the same script
+read, and the names that it imports.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from keelbox_sandbox import codec
+from keelbox_sandbox.contract import FailureCode, Limits, Script, ScriptError
+
+from .abi import Phase
+from .engine import Engine
+from .failure import RunFailure, from_crash, from_report
+from .header import start_header
+from .isolate import CrashError, Isolate
+
+__all__ = ["Module", "Program", "ProgramCache", "check_size", "compile_module", "export_names"]
+
+_EXPANSION = 16
+"""Bytecode may be larger than its source, for sources of many short statements; measured up to 9 times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """One compiled module."""
+
+    bytecode: bytes
+    imports: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """All modules of a script, as start() wants them: the entry last."""
+
+    modules_count: int
+    blob: bytes
+
+
+class ProgramCache:
+    """Programs by the script's digest, the least recently used leaving first."""
+
+    def __init__(self, room_bytes: int) -> None:
+        self._room_bytes = room_bytes
+        self._used_bytes = 0
+        self._programs: OrderedDict[str, Program] = OrderedDict()
+
+    def get(self, digest: str) -> Program | None:
+        """The program, None if it is not there."""
+        program = self._programs.get(digest)
+        if program is not None:
+            self._programs.move_to_end(digest)
+        return program
+
+    def put(self, digest: str, program: Program) -> None:
+        """Keep a program."""
+        if digest in self._programs:
+            return
+        self._programs[digest] = program
+        self._used_bytes += len(program.blob)
+        while self._used_bytes > self._room_bytes and len(self._programs) > 1:
+            _, dropped = self._programs.popitem(last=False)
+            self._used_bytes -= len(dropped.blob)
+
+
+def check_size(script: Script, limits: Limits) -> None:
+    """Hold ``source_kib`` and ``modules_count``.
+
+    Raises:
+        ScriptError: over one of them.
+    """
+    if len(script.modules) > limits.modules_count:
+        raise ScriptError(
+            FailureCode.LOAD_FAILED,
+            f"the tool has {len(script.modules)} modules, more than {limits.modules_count} (modules_count)",
+            hint="join small files, or ask for a higher modules_count",
+        )
+    size = sum(len(source.encode("utf-8", "surrogatepass")) for source in script.modules.values())
+    if size > limits.source_kib * 1024:
+        raise ScriptError(
+            FailureCode.LOAD_FAILED,
+            f"the tool's source is {size} bytes, more than {limits.source_kib:g} KiB (source_kib)",
+            hint="move data out of the source, or ask for a higher source_kib",
+        )
+
+
+def compile_module(
+    engine: Engine, name: str, source: str, limits: Limits, cpu_s: float, deadline_s: float, started: Callable[[Isolate], None]
+) -> tuple[Module | RunFailure, float]:
+    """Compile one module in a sandbox of its own. Blocks; runs in a guest thread.
+
+    Returns:
+        The module or why there is none, and the processor seconds that it took.
+    """
+    if name.endswith(".json"):
+        try:
+            codec.decode(source)
+        except codec.CodecError as error:
+            return RunFailure(code=FailureCode.LOAD_FAILED, message=f"{name} is not strict JSON: {error}"), 0.0
+        source = f"export default JSON.parse({json.dumps(source)});"
+    text = source.encode("utf-8", "replace")
+    if b"\0" in text:
+        return RunFailure(code=FailureCode.LOAD_FAILED, message=f"{name} holds a NUL character"), 0.0
+    header = start_header(limits).pack(bytes(32), 0, 0)
+    isolate = Isolate(
+        engine, heap_bytes=limits.heap_bytes, buffer_bytes=len(text) * _EXPANSION, outbox_bytes=0,
+        room_bytes=0, cpu_s=cpu_s, wall_deadline_s=deadline_s,
+    )  # fmt: skip
+    started(isolate)
+    try:
+        isolate.write_buffer(header, name.encode() + b"\0", text + b"\0")
+        try:
+            state = isolate.enter("compile", isolate.buffer_address, isolate.room_bytes, len(text))
+            if state.phase == Phase.DONE:
+                bytecode, imports = isolate.read_buffer(*state.part_bytes[:2])
+                names = tuple(imports.decode("utf-8", "replace").splitlines())
+                return Module(bytecode, names), isolate.cpu_ns / 1e9
+            texts = isolate.read_buffer(*state.part_bytes[:3])
+            return from_report(state, texts, isolate.stop, limits, (name,)), isolate.cpu_ns / 1e9
+        except CrashError as error:
+            return from_crash(error, isolate.state(), isolate.stop, limits), isolate.cpu_ns / 1e9
+    finally:
+        isolate.close()
+
+
+def export_names(
+    engine: Engine, program: Program, limits: Limits, deadline_s: float, started: Callable[[Isolate], None]
+) -> tuple[str, ...] | RunFailure:
+    """What the entry exports, without running anything. Blocks; runs in a guest thread."""
+    header = start_header(limits).pack(bytes(32), program.modules_count, 0)
+    isolate = Isolate(
+        engine, heap_bytes=limits.heap_bytes, buffer_bytes=limits.buffer_bytes, outbox_bytes=0,
+        room_bytes=len(header) + len(program.blob) + 1, cpu_s=limits.cpu_s, wall_deadline_s=deadline_s,
+    )  # fmt: skip
+    started(isolate)
+    try:
+        isolate.write_buffer(header, program.blob)
+        try:
+            state = isolate.enter("inspect", isolate.buffer_address, isolate.room_bytes)
+            if state.phase == Phase.DONE:
+                return tuple(str(name) for name in codec.decode(isolate.read_buffer(state.part_bytes[0])[0]))
+            return from_report(state, isolate.read_buffer(*state.part_bytes[:3]), isolate.stop, limits, ())
+        except (CrashError, codec.CodecError) as error:
+            crash = error if isinstance(error, CrashError) else CrashError(str(error))
+            return from_crash(crash, isolate.state(), isolate.stop, limits)
+    finally:
+        isolate.close()

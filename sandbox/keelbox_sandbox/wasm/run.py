@@ -1,0 +1,335 @@
+"""One run: enters the isolate, hands its ops out, and puts the result together."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+import anyio
+
+from keelbox_sandbox import codec
+from keelbox_sandbox.contract import (
+    KIB,
+    MIB,
+    Call,
+    Event,
+    FailureCode,
+    Limits,
+    LogLevel,
+    LogLine,
+    Op,
+    OpError,
+    Perform,
+    Progress,
+    RefusedOp,
+    Reply,
+    RunResult,
+    Script,
+    Usage,
+    Write,
+)
+
+from .abi import Phase, Record, State
+from .engine import Engine
+from .failure import RunFailure, from_crash, from_report, from_stop
+from .header import start_header
+from .isolate import CrashError, Isolate, Stop
+from .program import Program
+from .threads import GuestThreads
+
+__all__ = ["WALLS", "Run"]
+
+WALLS = ("wasm", "heap-limit", "memory-maximum", "interrupt", "epoch")
+"""The walls of this runtime; all of them are always there."""
+
+_LEVELS: tuple[LogLevel, ...] = ("error", "warning", "info", "debug")
+_KINDS: dict[int, Literal["http", "agent"]] = {1: "http", 2: "agent"}
+_HEAD_BYTES_MAX = 64 * 1024
+_RECORD_ROOM_BYTES = 4 * MIB
+"""Outbox beyond the texts that the limits count: heads of records, identifiers, progress and refused ops."""
+
+
+@dataclass(slots=True)
+class _Step:
+    """What one guest call left, copied out of its memory."""
+
+    state: State
+    records: list[tuple[int, int, list[bytes]]] = field(default_factory=list[tuple[int, int, list[bytes]]])
+    parts: list[bytes] = field(default_factory=list[bytes])
+    crash: CrashError | None = None
+
+
+class Run:
+    """State of one run. Made and used by `WasmSandbox.run` only."""
+
+    def __init__(
+        self, engine: Engine, threads: GuestThreads, script: Script, limits: Limits, perform: Perform,
+        observe: Callable[[Event], None] | None,
+    ) -> None:  # fmt: skip
+        self._engine = engine
+        self._threads = threads
+        self._script = script
+        self._limits = limits
+        self._perform = perform
+        self._observe = observe
+        self._isolate: Isolate | None = None
+        self._stop_wanted: str | None = None
+        self.started_s = time.monotonic()
+        self.deadline_s = self.started_s + limits.wall_s
+        self.cpu_s = 0.0
+        """Processor time that compiling took; the isolate counts its own."""
+        self._writes: list[Write] = []
+        self._logs: list[LogLine] = []
+        self._refused: list[RefusedOp] = []
+        self._heap_peak_bytes = 0
+        self._buffer_peak_bytes = 0
+        self._requests_count = 0
+        self._bytes_in = 0
+        self._bytes_out = 0
+
+    def adopt(self, isolate: Isolate) -> None:
+        """The isolate that works for this run now; called in the guest thread that made it."""
+        self._isolate = isolate
+        if self._stop_wanted is not None:
+            isolate.request_stop(self._stop_wanted)
+
+    def stop(self, reason: str = "cancelled") -> None:
+        """Make a guest call that is under way end soon."""
+        self._stop_wanted = reason
+        if self._isolate is not None:
+            self._isolate.request_stop(reason)
+
+    async def execute(self, program: Program, call: bytes) -> RunResult:
+        """Run the program to its end."""
+        try:
+            step = await self._threads.call(lambda: self._start(program, call), self.stop)
+            while True:
+                self._take(step)
+                if step.crash is not None:
+                    isolate = self._isolate
+                    return self.failed(
+                        from_crash(step.crash, step.state, isolate.stop if isolate else None, self._limits)
+                    )
+                if step.state.phase != Phase.SUSPENDED:
+                    return self._ended(step)
+                answer = await self._answer(step)
+                if isinstance(answer, RunFailure):
+                    return self.failed(answer)
+                step = await self._threads.call(lambda: self._resume(*answer), self.stop)  # noqa: B023 - awaited at once
+        finally:
+            if self._isolate is not None:
+                self._isolate.close()
+
+    def failed(self, failure: RunFailure) -> RunResult:
+        """The result of a run that did not return cleanly."""
+        return RunResult(
+            code=failure.code, message=failure.message, hint=failure.hint, stack=failure.stack, location=failure.location,
+            **self._common(),
+        )  # fmt: skip
+
+    # --- in a guest thread ---------------------------------------------------------------------------------------------------
+
+    def _start(self, program: Program, call: bytes) -> _Step:
+        limits = self._limits
+        header = start_header(limits).pack(os.urandom(32), program.modules_count, len(call))
+        isolate = Isolate(
+            self._engine,
+            heap_bytes=limits.heap_bytes,
+            buffer_bytes=limits.buffer_bytes,
+            outbox_bytes=int(limits.staged_mib * MIB + limits.log_kib * KIB) + MIB,
+            room_bytes=len(header) + len(program.blob) + len(call) + 1,
+            cpu_s=max(0.0, limits.cpu_s - self.cpu_s),
+            wall_deadline_s=self.deadline_s,
+        )
+        self.adopt(isolate)
+        isolate.write_buffer(header, program.blob, call, b"\0")
+        return self._enter(isolate, "start", isolate.buffer_address, isolate.room_bytes)
+
+    def _resume(self, ok: bool, head: bytes, body: bytes | bytearray | memoryview) -> _Step:
+        isolate = cast("Isolate", self._isolate)
+        isolate.write_buffer(head, body)
+        return self._enter(isolate, "resume", int(ok), len(head), len(body))
+
+    def _enter(self, isolate: Isolate, function: str, *arguments: int) -> _Step:
+        try:
+            state = isolate.enter(function, *arguments)
+            step = _Step(state)
+            step.records = isolate.read_outbox(state.outbox_address, self._outbox_bytes())
+            if state.phase == Phase.SUSPENDED:
+                step.parts = isolate.read_buffer(state.op_head_bytes, state.op_body_bytes)
+            elif state.phase in (Phase.DONE, Phase.FAILED):
+                step.parts = isolate.read_buffer(*state.part_bytes[:3])
+            else:
+                raise CrashError(f"the guest is in phase {state.phase}")
+        except CrashError as error:
+            step = self._salvage(isolate, error)
+        if step.crash is not None or step.state.phase != Phase.SUSPENDED:
+            isolate.close()  # here and not on the event loop: unmapping the memory takes longer than a small run
+        return step
+
+    def _salvage(self, isolate: Isolate, error: CrashError) -> _Step:
+        """What was logged and staged before a crash is still in memory, if that can be read."""
+        step = _Step(isolate.state(), crash=error)
+        try:
+            step.records = isolate.read_outbox(step.state.outbox_address, self._outbox_bytes())
+        except CrashError:
+            step.records = []
+        return step
+
+    def _outbox_bytes(self) -> int:
+        return int(self._limits.staged_mib * MIB + self._limits.log_kib * KIB) + _RECORD_ROOM_BYTES
+
+    # --- on the event loop ---------------------------------------------------------------------------------------------------
+
+    def _take(self, step: _Step) -> None:
+        state = step.state
+        self._heap_peak_bytes = max(self._heap_peak_bytes, state.heap_peak_bytes)
+        for kind, tag, texts in step.records:
+            event = _event(kind, tag, [text.decode("utf-8", "replace") for text in texts])
+            if event is None:
+                continue
+            if isinstance(event, LogLine):
+                self._logs.append(event)
+            elif isinstance(event, Write):
+                self._writes.append(event)
+            elif isinstance(event, RefusedOp):
+                self._refused.append(event)
+            if self._observe is not None:
+                self._observe(event)
+        ended = step.crash is not None or state.phase != Phase.SUSPENDED
+        if ended and state.logs_dropped_count:
+            line = LogLine(
+                level="warning",
+                text=f"{state.logs_dropped_count} further log lines were dropped "
+                f"(log_lines_count {self._limits.log_lines_count}, log_kib {self._limits.log_kib:g})",
+            )
+            self._logs.append(line)
+            if self._observe is not None:
+                self._observe(line)
+
+    async def _answer(self, step: _Step) -> tuple[bool, bytes, bytes | bytearray | memoryview] | RunFailure:
+        """Have the op performed, within the run's wall time."""
+        state = step.state
+        head_text, body = step.parts
+        kind = _KINDS.get(state.op_kind)
+        self._requests_count += 1
+        if kind is None or state.op_number != self._requests_count or len(head_text) + len(body) > self._limits.buffer_bytes:
+            return _crashed("the guest asked for an operation that cannot be")
+        try:
+            head = codec.decode(head_text)
+        except codec.CodecError as error:
+            return _crashed(f"the guest's request is not JSON: {error}")
+        if not isinstance(head, dict):
+            return _crashed("the guest's request is not an object")
+        self._buffer_peak_bytes = max(self._buffer_peak_bytes, len(head_text) + len(body))
+        self._bytes_out += len(body)
+        op = Op(
+            number=state.op_number, kind=kind, head=cast("dict[str, Any]", head), body=body, writes=tuple(self._writes),
+            room_bytes=self._limits.buffer_bytes,
+        )  # fmt: skip
+        try:
+            with anyio.fail_after(max(0.0, self.deadline_s - time.monotonic())):
+                reply = await self._perform(op)
+            return self._accepted(reply)
+        except TimeoutError:
+            if time.monotonic() >= self.deadline_s:
+                return from_stop(Stop("time-exceeded", self.deadline_s), self._limits)
+            return RunFailure(code=FailureCode.HOST_ERROR, message="the host failed to perform the operation (TimeoutError)")
+        except OpError as error:
+            return False, codec.encode({"code": error.code, "message": error.message}), b""
+        except Exception as error:  # noqa: BLE001 - the run ends, and says of the host no more than the kind of fault
+            return RunFailure(
+                code=FailureCode.HOST_ERROR, message=f"the host failed to perform the operation ({type(error).__name__})"
+            )
+
+    def _accepted(self, reply: Reply) -> tuple[bool, bytes, bytes | bytearray | memoryview]:
+        if len(reply.body) > self._limits.buffer_bytes:
+            raise OpError(
+                "response-too-large", f"the response is larger than the exchange buffer ({self._limits.buffer_mib:g} MiB, buffer_mib)"
+            )
+        head = codec.encode(dict(reply.head))
+        if len(head) > _HEAD_BYTES_MAX:
+            raise OpError("response-too-large", "the response's headers are larger than 64 KiB")
+        self._buffer_peak_bytes = max(self._buffer_peak_bytes, len(head) + len(reply.body))
+        self._bytes_in += len(reply.body)
+        return True, head, reply.body
+
+    def _ended(self, step: _Step) -> RunResult:
+        isolate = cast("Isolate", self._isolate)
+        if step.state.phase == Phase.FAILED:
+            return self.failed(
+                from_report(step.state, step.parts, isolate.stop, self._limits, self._script.modules)
+            )
+        try:
+            value, dictionary, session = (codec.decode(part) for part in step.parts)
+        except codec.CodecError as error:
+            return self.failed(_crashed(f"the guest's result is not JSON: {error}"))
+        if not isinstance(dictionary, dict) or not isinstance(session, dict):
+            return self.failed(_crashed("the guest's dictionary or session is not an object"))
+        return RunResult(
+            code=None, value=value, dictionary=cast("dict[str, Any]", dictionary), session=cast("dict[str, Any]", session),
+            **self._common(),
+        )  # fmt: skip
+
+    def _common(self) -> dict[str, Any]:
+        isolate_cpu_s = self._isolate.cpu_ns / 1e9 if self._isolate is not None else 0.0
+        return {
+            "writes": tuple(self._writes),
+            "logs": tuple(self._logs),
+            "refused_ops": tuple(self._refused),
+            "walls": WALLS,
+            "usage": Usage(
+                cpu_s=self.cpu_s + isolate_cpu_s,
+                wall_s=time.monotonic() - self.started_s,
+                peak_heap_bytes=self._heap_peak_bytes,
+                buffer_peak_bytes=self._buffer_peak_bytes,
+                requests_count=self._requests_count,
+                bytes_in=self._bytes_in,
+                bytes_out=self._bytes_out,
+            ),
+        }
+
+
+def encode_call(call: Call) -> bytes:
+    """The call's data as the guest reads it.
+
+    Raises:
+        CodecError: a value is not JSON.
+    """
+    return codec.encode(
+        {
+            "input": call.input,
+            "ambient": call.ambient,
+            "toolOptions": call.tool_options,
+            "flowContext": call.flow_context,
+            "dictionary": call.dictionary,
+            "session": call.session,
+        }
+    )
+
+
+def _crashed(message: str) -> RunFailure:
+    return RunFailure(code=FailureCode.SANDBOX_CRASHED, message=message)
+
+
+def _event(kind: int, tag: int, texts: list[str]) -> Event | None:
+    """One record of the outbox; None for what is not one (the texts are hostile, their number too)."""
+    if kind == Record.LOG and len(texts) == 1 and tag < len(_LEVELS):
+        return LogLine(level=_LEVELS[tag], text=texts[0])
+    if kind == Record.WRITE and len(texts) == 4:
+        agent_id, session_id, request_id, content = texts
+        return Write(
+            agent_id=agent_id, session_id=session_id, request_id=request_id, content=content,
+            bytes_count=len(content.encode()),
+        )  # fmt: skip
+    if kind == Record.PROGRESS and len(texts) == 1:
+        try:
+            return Progress(data=codec.decode(texts[0]))
+        except codec.CodecError:
+            return None
+    if kind == Record.REFUSED and len(texts) == 4:
+        return RefusedOp(kind=texts[0], method=texts[1], url=texts[2], code=texts[3])
+    return None
