@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
@@ -156,7 +157,7 @@ def schema_problems(document: Mapping[str, Any]) -> list[SchemaProblem]:
     from jsonschema_rs import ValidationError
 
     problems = list(_keyword_problems(document, ()))
-    for error in _compiled({"$ref": DIALECT}).iter_errors(document):
+    for error in _dialect().iter_errors(document):
         place = tuple(error.instance_path)
         # The dialect's vocabularies overlap, so that an objection may come several times.
         expected = f"one of: {', '.join(_TYPES)}" if place[-1:] == ("type",) else _expected(error)
@@ -168,6 +169,11 @@ def schema_problems(document: Mapping[str, Any]) -> list[SchemaProblem]:
         except ValidationError as error:
             problems.append((tuple(error.instance_path), f"is no JSON Schema that can be used: {_unusable(error)}"))
     return problems
+
+
+@cache
+def _dialect() -> Validator:
+    return _compiled({"$ref": DIALECT})
 
 
 def _unusable(error: ValidationError) -> str:

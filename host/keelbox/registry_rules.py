@@ -138,8 +138,9 @@ class _ToolRules:
 
     def _schemas(self) -> Iterator[Fault]:
         for field in ("input", "output"):
-            for place, problem in schema_problems(_mapping(self.tool.get(field))):
-                yield self.fault(field, problem, *place, key=True)
+            if schema := _mapping(self.tool.get(field)):
+                for place, problem in schema_problems(schema):
+                    yield self.fault(field, problem, *place, key=True)
 
 
 def _name_problem(name: str) -> str | None:
