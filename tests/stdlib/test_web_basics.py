@@ -187,3 +187,9 @@ def test_listener_error_is_an_unhandled_rejection() -> None:
 def test_module_parses(path: Path) -> None:
     assert NODE is not None
     subprocess.run([NODE, "--check", "--input-type=module"], input=path.read_bytes(), check=True)
+
+
+@pytest.mark.parametrize("path", sorted(MODULES.glob("*.js")), ids=lambda path: path.name)
+def test_no_template_substitutions(path: Path) -> None:
+    """The guest's engine compiles them to a call of `String.prototype.concat`, which a script can replace."""
+    assert "${" not in path.read_text(encoding="utf-8")

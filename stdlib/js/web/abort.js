@@ -1,5 +1,7 @@
 // AbortController and AbortSignal, without timers. A signal has the little of EventTarget that "abort" needs.
-import { DOMException, ReflectApply, TypeError, isObject, listFrom, newList, tagClass } from './primordials.js';
+import {
+  DOMException, ReflectApply, TypeError, isObject, listFrom, newList, tagClass, toString,
+} from './primordials.js';
 
 const KEY = {};
 let trigger;
@@ -157,7 +159,7 @@ export class AbortSignal {
     if (until !== undefined && !(isObject(until) && #reason in until)) {
       throw new TypeError('The option signal must be an AbortSignal');
     }
-    if (`${type}` !== 'abort' || !isObject(callback) || this.#find(callback, capture) !== null) return;
+    if (toString(type) !== 'abort' || !isObject(callback) || this.#find(callback, capture) !== null) return;
     if (until !== undefined && until.#reason !== undefined) return;
     const entry = { callback, capture, once, isHandler: false, removed: false };
     this.#listeners[this.#listeners.length] = entry;
@@ -166,7 +168,7 @@ export class AbortSignal {
 
   removeEventListener(type, callback, options = undefined) {
     const capture = isObject(options) ? !!options.capture : !!options;
-    const entry = `${type}` === 'abort' ? this.#find(callback, capture) : null;
+    const entry = toString(type) === 'abort' ? this.#find(callback, capture) : null;
     if (entry !== null) this.#remove(entry);
   }
 }

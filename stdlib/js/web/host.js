@@ -66,7 +66,8 @@ const parseIpv4 = (parts) => {
     if (value < 0 || value >= (isLast ? 256 ** (5 - parts.length) : 256)) return null;
     address += isLast ? value : value * 256 ** (3 - i);
   }
-  return `${(address / 2 ** 24) | 0}.${((address / 2 ** 16) | 0) & 255}.${(address / 256) & 255}.${address & 255}`;
+  const high = ((address / 2 ** 24) | 0) + '.' + (((address / 2 ** 16) | 0) & 255);
+  return high + '.' + ((address / 256) & 255) + '.' + (address & 255);
 };
 
 // The four decimal bytes at the end of an IPv6 address as two pieces; null if they are anything else.
@@ -158,7 +159,7 @@ export const parseHost = (text, isSpecial) => {
   if (StringPrototypeStartsWith(text, '[')) {
     if (!StringPrototypeEndsWith(text, ']')) return null;
     const pieces = parseIpv6(StringPrototypeSlice(text, 1, -1));
-    return pieces === null ? null : `[${serializeIpv6(pieces)}]`;
+    return pieces === null ? null : '[' + serializeIpv6(pieces) + ']';
   }
   if (!isSpecial) return hasAny(text, FORBIDDEN_IN_HOST) ? null : percentEncode(text, C0_CONTROL);
   const host = StringPrototypeToLowerCase(percentDecode(text));

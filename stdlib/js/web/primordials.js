@@ -4,7 +4,8 @@
 //   1. Import globals from here (`import { TypeError } from './primordials.js'`): a script can overwrite the globals.
 //   2. Call methods through these functions: `StringPrototypeSlice(s, 1)`, not `s.slice(1)`. Nor `x.length` of a typed
 //      array, `map.size`, a regular expression, `instanceof`: all of them look something up that a script can replace.
-//   3. No for..of, no spread, no array destructuring: they go through `Symbol.iterator`. Rest parameters are safe.
+//   3. No for..of, no spread, no array destructuring: they go through `Symbol.iterator`. Rest parameters are safe. No
+//      template with a substitution: the engine compiles it to a call of `String.prototype.concat`. `a + b` is safe.
 //   4. Grow only null-prototype lists (`newList`): a setter for "0" on Array.prototype would see a write to a plain
 //      array, and `push` goes the same way. Descriptors and option objects are `{ __proto__: null, … }`.
 //   5. Read a property of foreign or parsed data with `ownValue`, so that Object.prototype cannot supply it.
@@ -191,8 +192,25 @@ export const regExpFlags = (regExp) => {
   return flags;
 };
 
-/** A WebIDL string: `value` as a string (a symbol throws), lone surrogates replaced by U+FFFD. */
-export const toText = (value) => StringPrototypeToWellFormed(`${value}`);
+/** `value` as a string; a symbol throws, as it does in a template. */
+export const toString = (value) => {
+  if (typeof value === 'symbol') throw new TypeError('A symbol cannot be turned into a string');
+  return String(value);
+};
+
+/** `toString` with lone surrogates replaced by U+FFFD. */
+export const toText = (value) => StringPrototypeToWellFormed(toString(value));
+
+// Some engines have `stack` on the prototype, others on each error.
+const prototypeStack = Object.getOwnPropertyDescriptor(Error.prototype, 'stack')?.get;
+
+/** An error's stack (whatever a script has put there, mostly a string), undefined if it has none. */
+export const errorStack = (error) => {
+  const own = ObjectGetOwnPropertyDescriptor(error, 'stack');
+  if (own !== undefined && ObjectHasOwn(own, 'value')) return own.value;
+  const getter = own === undefined ? prototypeStack : own.get;
+  return getter === undefined ? undefined : ReflectApply(getter, error, []);
+};
 
 /** True for objects and functions. */
 export const isObject = (value) => (typeof value === 'object' && value !== null) || typeof value === 'function';

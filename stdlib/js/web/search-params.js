@@ -31,7 +31,7 @@ export const serializeQuery = (pairs) => {
   let query = '';
   for (let i = 0; i < pairs.length; i++) {
     if (i > 0) query += '&';
-    query += `${percentEncode(pairs[i].name, FORM)}=${percentEncode(pairs[i].value, FORM)}`;
+    query += percentEncode(pairs[i].name, FORM) + '=' + percentEncode(pairs[i].value, FORM);
   }
   return query;
 };
@@ -39,7 +39,7 @@ export const serializeQuery = (pairs) => {
 const byName = (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 
 const requireArguments = (given, needed) => {
-  if (given < needed) throw new TypeError(`Arguments needed: ${needed}, given: ${given}`);
+  if (given < needed) throw new TypeError('Arguments needed: ' + needed + ', given: ' + given);
 };
 
 const pairFrom = (entry) => {

@@ -8,10 +8,10 @@ import {
   MapPrototypeGetSize, MapPrototypeSet, NumberPrototypeValueOf, Object, ObjectGetOwnPropertyDescriptor,
   ObjectGetPrototypeOf, ObjectHasOwn, ObjectKeys, ObjectPrototype, ObjectPrototypeIsPrototypeOf, ObjectSetPrototypeOf,
   Promise, RangeError, ReferenceError, RegExp, RegExpPrototypeGetSource, Set, SetPrototypeAdd, SetPrototypeForEach,
-  SetPrototypeGetSize, StringPrototypeSlice, StringPrototypeValueOf, SymbolPrototypeValueOf, SyntaxError, TypeError,
+  SetPrototypeGetSize, StringPrototypeValueOf, SymbolPrototypeValueOf, SyntaxError, TypeError,
   TypedArrayPrototypeGetBuffer, TypedArrayPrototypeGetByteOffset, TypedArrayPrototypeGetLength,
   TypedArrayPrototypeGetTag, TypedArrayPrototypeSet, URIError, Uint8Array, WeakMap, WeakRef, WeakSet, defineHidden,
-  isBranded, isObject, listFrom, newList, regExpFlags, typedArrays,
+  errorStack, isBranded, isObject, listFrom, newList, regExpFlags, toString, typedArrays,
 } from './primordials.js';
 import { AbortController, AbortSignal } from './abort.js';
 import { URLSearchParams } from './search-params.js';
@@ -34,20 +34,14 @@ const NOT_CLONEABLE = [
   AbortSignal,
 ];
 
-const cloneError = (what) => new DOMException(`${what} could not be cloned.`, 'DataCloneError');
-
-const describe = (value) => {
-  if (typeof value === 'symbol') return 'A symbol';
-  const name = ObjectGetOwnPropertyDescriptor(value, 'name')?.value;
-  return typeof name === 'string' && name !== '' ? `The function ${StringPrototypeSlice(name, 0, 100)}` : 'A function';
-};
+const cloneError = (what) => new DOMException(what + ' could not be cloned.', 'DataCloneError');
 
 const refuseNotCloneable = (value) => {
   if (isBranded(SymbolPrototypeValueOf, value)) throw cloneError('A Symbol object');
   if (ObjectPrototypeIsPrototypeOf(IteratorPrototype, value)) throw cloneError('An iterator');
   for (let i = 0; i < NOT_CLONEABLE.length; i++) {
     if (ObjectPrototypeIsPrototypeOf(NOT_CLONEABLE[i].prototype, value)) {
-      throw cloneError(`An instance of ${NOT_CLONEABLE[i].name}`);
+      throw cloneError('An instance of ' + NOT_CLONEABLE[i].name);
     }
   }
 };
@@ -85,7 +79,8 @@ class Cloner {
   }
 
   #clone(value) {
-    if (typeof value === 'symbol' || typeof value === 'function') throw cloneError(describe(value));
+    if (typeof value === 'function') throw cloneError('A function');
+    if (typeof value === 'symbol') throw cloneError('A symbol');
     if (!isObject(value)) return value;
     const known = MapPrototypeGet(this.#clones, value);
     if (known !== undefined) return known;
@@ -181,13 +176,13 @@ class Cloner {
 
   // Keeps class, message, stack and cause; other properties and subclasses are lost, as in browsers.
   #error(error) {
-    const ErrorClass = ERRORS[`${error.name}`] ?? Error;
+    const ErrorClass = ERRORS[toString(error.name)] ?? Error;
     const copy = new ErrorClass();
     const message = ObjectGetOwnPropertyDescriptor(error, 'message');
     if (message !== undefined && ObjectHasOwn(message, 'value')) {
-      defineHidden(copy, { __proto__: null, message: `${message.value}` });
+      defineHidden(copy, { __proto__: null, message: toString(message.value) });
     }
-    const { stack } = error;
+    const stack = errorStack(error);
     if (typeof stack === 'string') defineHidden(copy, { __proto__: null, stack });
     const cause = ObjectGetOwnPropertyDescriptor(error, 'cause');
     if (cause === undefined || !ObjectHasOwn(cause, 'value')) return copy;

@@ -1,7 +1,7 @@
 // TextEncoder and TextDecoder: UTF-8; decoding also windows-1252 (which the web calls latin1) and UTF-16 LE.
 import {
   RangeError, StringPrototypeCharCodeAt, StringPrototypeSlice, StringPrototypeToLowerCase, TypeError,
-  TypedArrayPrototypeGetLength, TypedArrayPrototypeGetTag, Uint8Array, bytesOf, newList, tagClass,
+  TypedArrayPrototypeGetLength, TypedArrayPrototypeGetTag, Uint8Array, bytesOf, newList, tagClass, toString,
 } from './primordials.js';
 import { splitOn } from './host.js';
 import { decodeUtf8Chunk, encodeUtf8, encodeUtf8Into, joinUnits, newUtf8State } from './utf8.js';
@@ -100,11 +100,11 @@ export class TextEncoder {
   }
 
   encode(input = '') {
-    return this.#isEncoder && encodeUtf8(`${input}`);
+    return this.#isEncoder && encodeUtf8(toString(input));
   }
 
   encodeInto(source, destination) {
-    const text = `${source}`;
+    const text = toString(source);
     if (!this.#isEncoder || TypedArrayPrototypeGetTag(destination) !== 'Uint8Array') {
       throw new TypeError('The destination of encodeInto must be a Uint8Array');
     }
@@ -124,11 +124,11 @@ export class TextDecoder {
   }
 
   constructor(label = 'utf-8', options = undefined) {
-    const name = `${label}`;
+    const name = toString(label);
     this.#encoding = findEncoding(name);
     if (this.#encoding === undefined) {
       const shown = StringPrototypeSlice(name, 0, 100);
-      throw new RangeError(`The encoding "${shown}" is not supported: use utf-8, latin1 or utf-16le`);
+      throw new RangeError('The encoding "' + shown + '" is not supported: use utf-8, latin1 or utf-16le');
     }
     this.#fatal = !!options?.fatal;
     this.#ignoreBom = !!options?.ignoreBOM;

@@ -286,7 +286,7 @@ export const pathText = (url) => {
 };
 
 /** "host:port", "host" or "". */
-export const hostText = (url) => (url.host === null ? '' : url.port === null ? url.host : `${url.host}:${url.port}`);
+export const hostText = (url) => (url.host === null ? '' : url.port === null ? url.host : url.host + ':' + url.port);
 
 /** The text of a record; `withFragment` false leaves the fragment out. */
 export const serializeUrl = (url, withFragment = true) => {
@@ -301,5 +301,5 @@ export const serializeUrl = (url, withFragment = true) => {
   }
   text += pathText(url);
   if (url.query !== null) text += '?' + url.query;
-  return withFragment && url.fragment !== null ? `${text}#${url.fragment}` : text;
+  return withFragment && url.fragment !== null ? text + '#' + url.fragment : text;
 };

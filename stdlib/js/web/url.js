@@ -9,7 +9,8 @@ import {
 } from './url-record.js';
 
 const SHOWN_UNITS = 200;
-const quote = (text) => (text.length > SHOWN_UNITS ? `"${StringPrototypeSlice(text, 0, SHOWN_UNITS)}…"` : `"${text}"`);
+const quote = (text) =>
+  '"' + (text.length > SHOWN_UNITS ? StringPrototypeSlice(text, 0, SHOWN_UNITS) + '…' : text) + '"';
 
 // The record of `url` read against `base` (undefined: none), null if it is no URL.
 const parse = (url, base) => {
@@ -20,8 +21,8 @@ const parse = (url, base) => {
 };
 
 const noUrl = (url, base) => {
-  const text = `Invalid URL: ${quote(toText(url))}`;
-  return new TypeError(base === undefined ? text : `${text} with base ${quote(toText(base))}`);
+  const text = 'Invalid URL: ' + quote(toText(url));
+  return new TypeError(base === undefined ? text : text + ' with base ' + quote(toText(base)));
 };
 
 const cannotHavePort = (record) => record.host === null || record.host === '' || record.scheme === 'file';
@@ -56,7 +57,7 @@ const changeScheme = (record, value) => {
   if (scheme === 'file' && (hasCredentials(record) || record.port !== null)) return;
   if (record.scheme === 'file' && record.host === '') return;
   record.scheme = scheme;
-  if (record.port !== null) setPort(record, `${record.port}`);
+  if (record.port !== null) setPort(record, '' + record.port);
 };
 
 // The text after a leading `mark`, without tabs and newlines.
@@ -68,7 +69,7 @@ const originOf = (record) => {
     const inner = parseUrl(pathText(record), null);
     return inner !== null && (inner.scheme === 'http' || inner.scheme === 'https') ? originOf(inner) : 'null';
   }
-  return isSpecial(record) && record.scheme !== 'file' ? `${record.scheme}://${hostText(record)}` : 'null';
+  return isSpecial(record) && record.scheme !== 'file' ? record.scheme + '://' + hostText(record) : 'null';
 };
 
 export class URL {
@@ -159,7 +160,7 @@ export class URL {
   }
 
   get port() {
-    return this.#record.port === null ? '' : `${this.#record.port}`;
+    return this.#record.port === null ? '' : '' + this.#record.port;
   }
 
   set port(value) {

@@ -9,7 +9,7 @@ const newTrace = () => ({
   text: '',
   mark(what) {
     return () => {
-      this.text += `${what};`;
+      this.text += what + ';';
     };
   },
 });
@@ -76,7 +76,7 @@ traced('a handler that is set to null is gone', (signal, trace) => {
 });
 traced('a handler that is no function', (signal, trace) => {
   signal.onabort = 5;
-  trace.text += `${signal.onabort};`;
+  trace.text += signal.onabort + ';';
 });
 traced('the same listener counts once', (signal, trace) => {
   const listener = trace.mark('x');
@@ -105,7 +105,7 @@ traced('an object with handleEvent', (signal, trace) => {
   signal.addEventListener('abort', {
     mark: 'own',
     handleEvent(event) {
-      trace.text += `${this.mark} ${event.type};`;
+      trace.text += this.mark + ' ' + event.type + ';';
     },
   });
 });
@@ -124,16 +124,16 @@ traced('the option signal removes the listener', (signal, trace, controller, { A
 traced('abort within a listener', (signal, trace, controller) => {
   signal.addEventListener('abort', () => {
     controller.abort('again');
-    trace.text += `${signal.reason};`;
+    trace.text += signal.reason + ';';
   });
 });
 traced('any follows', (signal, trace, controller, { AbortController, AbortSignal }) => {
   const other = new AbortController();
   const both = AbortSignal.any([signal, other.signal]);
   const nested = AbortSignal.any([both, both, signal]);
-  nested.addEventListener('abort', () => (trace.text += `nested ${nested.reason} ${both.aborted};`));
-  both.addEventListener('abort', () => (trace.text += `both ${both.reason} ${nested.aborted};`));
-  signal.addEventListener('abort', () => (trace.text += `own ${both.aborted};`));
+  nested.addEventListener('abort', () => (trace.text += 'nested ' + nested.reason + ' ' + both.aborted + ';'));
+  both.addEventListener('abort', () => (trace.text += 'both ' + both.reason + ' ' + nested.aborted + ';'));
+  signal.addEventListener('abort', () => (trace.text += 'own ' + both.aborted + ';'));
   other.signal.addEventListener('abort', trace.mark('other'));
 });
 add('any of aborted ones takes the first reason', ({ AbortController, AbortSignal }) => {

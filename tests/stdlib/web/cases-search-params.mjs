@@ -20,7 +20,7 @@ for (const query of QUERIES) {
     const params = new URLSearchParams(query);
     let pairs = '';
     params.forEach((value, name) => {
-      pairs += `${name}→${value};`;
+      pairs += name + '→' + value + ';';
     });
     return [pairs, params.toString(), params.size];
   });
@@ -92,11 +92,11 @@ on('forEach sees what is appended meanwhile', 'a=1', (params) => {
   let names = '';
   params.forEach((value, name) => {
     names += name;
-    if (names.length < 4) params.append(`${names.length}`, '');
+    if (names.length < 4) params.append('' + names.length, '');
   });
   return names;
 });
-add('the tag', ({ URLSearchParams }) => `${URLSearchParams.prototype[TAG]}`);
+add('the tag', ({ URLSearchParams }) => URLSearchParams.prototype[TAG]);
 add('a foreign this', ({ URLSearchParams }) => ({ __proto__: URLSearchParams.prototype }).toString());
 
 // The script's own iteration; a script that breaks it for itself has broken it, so these do not run sabotaged.
