@@ -9,6 +9,11 @@ import {
   Error, ObjectDefineProperty, ObjectGetOwnPropertyDescriptor, ObjectKeys, ReflectApply, String, StringPrototypeSlice, defineHidden,
   isObject, ownValue, protectPromise,
 } from './web/primordials.js';
+import { AbortController, AbortSignal, newAbortSignal } from './web/abort.js';
+import { URLSearchParams } from './web/search-params.js';
+import { structuredClone } from './web/structured-clone.js';
+import { TextDecoder, TextEncoder } from './web/text-codec.js';
+import { URL } from './web/url.js';
 
 const FAIL_THREW = 1;
 const FAIL_NO_EXEC = 3;
@@ -21,6 +26,9 @@ delete global.SharedArrayBuffer;
 delete global.Atomics;
 // The engine's own generator is seeded when the snapshot is made; the host seeds this one in each run.
 defineHidden(global.Math, { random });
+defineHidden(global, {
+  AbortController, AbortSignal, TextDecoder, TextEncoder, URL, URLSearchParams, structuredClone,
+});
 
 const stackOf = ObjectGetOwnPropertyDescriptor(Error.prototype, 'stack')?.get;
 
@@ -88,5 +96,5 @@ export const prepare = (call) => {
   provide('dictionary', call.dictionary);
   provide('session', call.session);
   deepFreeze(call.ambient);
-  call.context = freeze({ progress: (data) => progress(json(data, PROGRESS_BYTES)) });
+  call.context = freeze({ progress: (data) => progress(json(data, PROGRESS_BYTES)), signal: newAbortSignal() });
 };

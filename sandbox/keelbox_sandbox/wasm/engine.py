@@ -29,11 +29,11 @@ TICK_S = 0.01
 IDLE_TICKS_COUNT = 50
 """Ticks without a guest after which the thread sleeps until the next one: waking it for each run would cost more."""
 
-WASM_STACK_BYTES = 4 * 1024 * 1024
+WASM_STACK_BYTES = 8 * 1024 * 1024
 """Native stack of one guest call. The guest's own limit (``stack_kib``) is counted on its C stack in linear memory, where its frames take about
 half of what they take natively; measured by the recursion tests. The threads have `THREAD_STACK_BYTES`."""
 
-THREAD_STACK_BYTES = 16 * 1024 * 1024
+THREAD_STACK_BYTES = 12 * 1024 * 1024
 RANDOM_BYTES_MAX = 4096
 
 

@@ -167,12 +167,12 @@ static JSValue to_outbox(JSContext *c, enum record type, uint32_t tag, JSValueCo
     return result;
 }
 
-/* log(level 0..3, text): never throws for a limit; beyond it lines are counted only */
+/* log(level 0..3, text): never throws for a limit; from the first line beyond it on, lines are counted only */
 static JSValue host_log(JSContext *c, JSValueConst self, int argc, JSValueConst *argv) {
     int32_t level;
     if (JS_ToInt32(c, &level, argv[0])) return JS_EXCEPTION;
     struct text t;
-    if (logs_count >= limits.log_lines_count) { state.logs_dropped_count++; return JS_UNDEFINED; }
+    if (state.logs_dropped_count || logs_count >= limits.log_lines_count) { state.logs_dropped_count++; return JS_UNDEFINED; }
     if (text_of(c, argv[1], &t) < 0) return JS_EXCEPTION;
     if (t.bytes > limits.log_bytes - logs_bytes) {
         state.logs_dropped_count++;
