@@ -18,7 +18,7 @@ import anyio
 
 from keelbox.conversation import Conversation, SessionChange, SessionConflict, SessionState, new_id
 from keelbox.errors import KeelboxError
-from keelbox.outcome import Certificate, Message, RunOutcome, WriteRecord
+from keelbox.outcome import Certificate, Effects, Message, RunOutcome, WriteRecord
 from keelbox.run_ops import RunOps
 from keelbox.run_rules import effects_of, excess, session_changed
 from keelbox_sandbox.contract import (
@@ -38,10 +38,14 @@ from keelbox_sandbox.contract import (
 if TYPE_CHECKING:
     from keelbox.egress.policy import EgressPolicy
 
-__all__ = ["Caller", "run_script"]
+__all__ = ["Caller", "not_started", "run_script"]
 
 _ACTION = "use tool"
 """``options.action`` where no model wrote one."""
+
+_OP_GRACE_S = 1.0
+"""The sandbox cuts a run at ``wall_s``, ops included. An op's own deadline comes later, so that the run ends as
+``time-exceeded`` and not by whatever the script makes of a time-out; it bounds the op should the sandbox fail to."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -144,6 +148,23 @@ async def run_script(
     return await run.go(sandbox, script, call)
 
 
+def not_started(
+    code: FailureCode, message: str, *, hint: str | None = None, location: tuple[str, int, int] | None = None
+) -> RunOutcome:
+    """Make the outcome of a run that ended before its script began: nothing has happened."""
+    return RunOutcome(
+        code=code,
+        message=message,
+        hint=hint,
+        stack=None,
+        location=location,
+        result=None,
+        messages=(),
+        logs=(),
+        certificate=Certificate(run_id=new_id(), effects=Effects.NONE),
+    )
+
+
 class _Run:
     def __init__(self, terms: _Terms) -> None:
         self.terms = terms
@@ -155,7 +176,7 @@ class _Run:
             session_id=terms.caller.session_id,
             own_session_id=terms.own_session_id,
             allowed_methods=terms.allowed_methods,
-            deadline_s=self.begun_s + terms.limits.wall_s,
+            deadline_s=self.begun_s + terms.limits.wall_s + _OP_GRACE_S,
         )
         self.logs: list[LogLine] = []
         self.writes: list[Write] = []

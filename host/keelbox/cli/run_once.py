@@ -1,0 +1,131 @@
+"""Carries out one ``keelbox run``: sets everything up, runs, prints, and takes everything down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from keelbox.cli.exits import exit_of
+from keelbox.cli.interrupt import run_interruptible
+from keelbox.cli.target import Target, source_reader
+from keelbox.cli.text import Screen, printable
+from keelbox.conversation import new_id, open_conversation
+from keelbox.egress.policy import EgressPolicy
+from keelbox.outcome import SAFE_METHODS, RunOutcome
+from keelbox.runner import Caller, not_started, run_script
+from keelbox_sandbox.contract import Event, FailureCode, Limits, ScriptError
+
+__all__ = ["RunPlan", "run_once"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPlan:
+    """One run as the command line asks for it."""
+
+    target: Target
+    call_input: Any
+    context_text: str
+    ambient: Mapping[str, Any]
+    agent_id: str
+    session_id: str | None
+    """None: a fresh one."""
+    limits: Limits
+    egress: EgressPolicy
+    store: Path | None
+    dry_run: bool
+
+
+@dataclass(slots=True, kw_only=True)
+class _Progress:
+    """What is known so far, also if the run is interrupted."""
+
+    sources: Mapping[str, str] = field(default_factory=dict[str, str])
+    outcome: RunOutcome | None = None
+
+    def end(self, outcome: RunOutcome) -> None:
+        self.outcome = outcome
+
+
+def run_once(plan: RunPlan, *, as_json: bool) -> int:
+    """Run it, print it, and get the exit code.
+
+    Raises:
+        StoreError: the conversation store cannot be opened.
+    """
+    screen = Screen()
+    if plan.target.note:
+        screen.say(f"{screen.style('note:', dim=True)} {printable(plan.target.note)}")
+    progress = _Progress()
+    observe = None if as_json else _shower(screen)
+    run_interruptible(lambda: _run(plan, progress, observe))
+    outcome = progress.outcome or not_started(FailureCode.CANCELLED, "interrupted before the script was started")
+    if as_json:
+        from keelbox.cli.as_json import run_document
+        from keelbox.cli.json_text import print_document
+
+        print_document(run_document(outcome, dry_run=plan.dry_run))
+    else:
+        from keelbox.cli.render import show_outcome
+
+        show_outcome(screen, outcome, limits=plan.limits, sources=progress.sources, dry_run=plan.dry_run)
+    return exit_of(outcome)
+
+
+def _shower(screen: Screen) -> Callable[[Event], None]:
+    from keelbox.cli.render import show_event
+
+    return lambda event: show_event(screen, event)
+
+
+async def _run(plan: RunPlan, progress: _Progress, observe: Callable[[Event], None] | None) -> None:
+    from keelbox_sandbox.wasm import WasmSandbox
+
+    declaration = plan.target.declaration
+    reads_only = declaration is not None and declaration.side_effect == "read" and not declaration.safe_posts
+    conversation = await open_conversation(plan.store)
+    sandbox = WasmSandbox()
+    try:
+        read = _remembering(source_reader(plan.target.folder, plan.limits), progress)
+        try:
+            script = await sandbox.gather(plan.target.entry, read, plan.limits)
+        except ScriptError as error:
+            progress.end(not_started(error.code, error.message, hint=error.hint, location=error.location))
+            return
+        await run_script(
+            sandbox=sandbox,
+            script=script,
+            call_input=plan.call_input,
+            caller=Caller(agent_id=plan.agent_id, session_id=plan.session_id or new_id()),
+            limits=plan.limits,
+            egress=plan.egress,
+            conversation=conversation,
+            context_text=plan.context_text,
+            ambient=plan.ambient,
+            tool_name=plan.target.name,
+            allowed_methods=SAFE_METHODS if reads_only else None,
+            dry_run=plan.dry_run,
+            observe=observe,
+            on_end=progress.end,
+        )
+    finally:
+        with anyio.CancelScope(shield=True):
+            await sandbox.aclose()
+            await conversation.aclose()
+
+
+def _remembering(read: Callable[[str], str | None], progress: _Progress) -> Callable[[str], str | None]:
+    """Keep what is read, for quoting the line of an error."""
+    sources: dict[str, str] = {}
+    progress.sources = sources
+
+    def remember(name: str) -> str | None:
+        source = read(name)
+        if source is not None:
+            sources[name] = source
+        return source
+
+    return remember
