@@ -56,18 +56,19 @@ class PinnedBackend(httpcore2.AsyncNetworkBackend):
         failures: list[str] = []
         for index, address in enumerate(self._addresses):
             is_last = index == len(self._addresses) - 1
+            failure = f"no answer in {ATTEMPT_S} s"
             with anyio.move_on_after(None if is_last else ATTEMPT_S):
                 try:
                     self._socket = await anyio.connect_tcp(str(address), self._port)
                 except OSError as error:
-                    failures.append(f"{address}: {error.__cause__ or error}")
-                    continue
-            if self._socket is None:
-                failures.append(f"{address}: no answer in {ATTEMPT_S} s")
-                continue
-            self._check_peer(self._socket, address)
-            self._hop.address = str(address)
-            return PinnedStream(self._hop, self._socket, self._socket)
+                    failure = str(error.__cause__ or error)
+            if self._socket is not None:
+                if self._reaches(self._socket, address):
+                    self._hop.address = str(address)
+                    return PinnedStream(self._hop, self._socket, self._socket)
+                await self.aclose()
+                failure = "the connection broke at once"
+            failures.append(f"{address}: {failure}")
         raise EgressError(
             EgressCode.CONNECT_FAILED,
             f"host {self._hop.url.host!r}, port {self._port}: no connection ({'; '.join(failures)})",
@@ -77,11 +78,16 @@ class PinnedBackend(httpcore2.AsyncNetworkBackend):
         """Close the connection at once, if there is one."""
         if self._socket is not None:
             await anyio.aclose_forcefully(self._socket)
+            self._socket = None
 
-    def _check_peer(self, stream: SocketStream, address: IPAddress) -> None:
-        peer = stream.extra(SocketAttribute.remote_address)  # noqa: S610 (no SQL here)
+    def _reaches(self, stream: SocketStream, address: IPAddress) -> bool:
+        """Whether a connection has the peer that was checked; False if it broke before that could be seen."""
+        peer = stream.extra(SocketAttribute.remote_address, None)  # noqa: S610 (no SQL here)
+        if peer is None:
+            return False
         if not isinstance(peer, tuple) or ip_address(peer[0]) != address or peer[1] != self._port:
             raise denied(f"host {self._hop.url.host!r}: the connection to {address} reached {peer} instead")
+        return True
 
 
 class PinnedStream(httpcore2.AsyncNetworkStream):

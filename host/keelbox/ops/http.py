@@ -70,8 +70,8 @@ class HttpOps:
             fetched = await self._fetch(op, trail, begun_s, deadline_s)
             code, detail = "", _explain(trail)
         except EgressError as fault:
-            code, detail = fault.code, fault.detail
-            raise OpError(fault.code, fault.message) from None
+            code, detail = fault.code.value, fault.detail
+            raise OpError(fault.code.value, fault.message) from None
         except anyio.get_cancelled_exc_class():
             code, detail = FailureCode.CANCELLED, f"the run was cut while {trail.doing}"
             raise
