@@ -49,7 +49,6 @@ export const WeakSet = g.WeakSet;
 
 export const ArrayIsArray = Array.isArray;
 export const ArrayPrototype = Array.prototype;
-export const ArrayPrototypeJoin = uncurryThis(ArrayPrototype.join);
 export const ArrayPrototypeSort = uncurryThis(ArrayPrototype.sort);
 
 export const ArrayBufferIsView = ArrayBuffer.isView;
@@ -76,43 +75,31 @@ export const JSONStringify = g.JSON.stringify;
 export const MapPrototypeForEach = uncurryThis(Map.prototype.forEach);
 export const MapPrototypeGet = uncurryThis(Map.prototype.get);
 export const MapPrototypeGetSize = getterOf(Map.prototype, 'size');
-export const MapPrototypeHas = uncurryThis(Map.prototype.has);
 export const MapPrototypeSet = uncurryThis(Map.prototype.set);
 
-export const MathFloor = g.Math.floor;
-export const MathMin = g.Math.min;
-export const MathTrunc = g.Math.trunc;
 export const NumberIsFinite = Number.isFinite;
 export const NumberIsInteger = Number.isInteger;
-export const NumberIsSafeInteger = Number.isSafeInteger;
 export const NumberPrototypeToString = uncurryThis(Number.prototype.toString);
 export const NumberPrototypeValueOf = uncurryThis(Number.prototype.valueOf);
 
-export const ObjectCreate = Object.create;
 export const ObjectDefineProperty = Object.defineProperty;
 export const ObjectFreeze = Object.freeze;
 export const ObjectGetOwnPropertyDescriptor = Object.getOwnPropertyDescriptor;
 export const ObjectGetPrototypeOf = Object.getPrototypeOf;
 export const ObjectHasOwn = Object.hasOwn;
-export const ObjectIs = Object.is;
-export const ObjectIsFrozen = Object.isFrozen;
 export const ObjectKeys = Object.keys;
 export const ObjectPrototype = Object.prototype;
 export const ObjectPrototypeIsPrototypeOf = uncurryThis(ObjectPrototype.isPrototypeOf);
-export const ObjectPrototypeToString = uncurryThis(ObjectPrototype.toString);
 export const ObjectSetPrototypeOf = Object.setPrototypeOf;
 
 export const ReflectApply = g.Reflect.apply;
-export const ReflectConstruct = g.Reflect.construct;
 export const ReflectOwnKeys = g.Reflect.ownKeys;
 
 export const RegExpPrototypeGetSource = getterOf(RegExp.prototype, 'source');
 
 export const SetPrototypeAdd = uncurryThis(Set.prototype.add);
-export const SetPrototypeDelete = uncurryThis(Set.prototype.delete);
 export const SetPrototypeForEach = uncurryThis(Set.prototype.forEach);
 export const SetPrototypeGetSize = getterOf(Set.prototype, 'size');
-export const SetPrototypeHas = uncurryThis(Set.prototype.has);
 
 export const StringFromCharCode = String.fromCharCode;
 export const StringPrototypeCharCodeAt = uncurryThis(String.prototype.charCodeAt);
@@ -121,13 +108,11 @@ export const StringPrototypeEndsWith = uncurryThis(String.prototype.endsWith);
 export const StringPrototypeIncludes = uncurryThis(String.prototype.includes);
 export const StringPrototypeIndexOf = uncurryThis(String.prototype.indexOf);
 export const StringPrototypeLastIndexOf = uncurryThis(String.prototype.lastIndexOf);
-export const StringPrototypePadStart = uncurryThis(String.prototype.padStart);
 export const StringPrototypeSlice = uncurryThis(String.prototype.slice);
 export const StringPrototypeStartsWith = uncurryThis(String.prototype.startsWith);
 export const StringPrototypeToLowerCase = uncurryThis(String.prototype.toLowerCase);
 export const StringPrototypeToUpperCase = uncurryThis(String.prototype.toUpperCase);
 export const StringPrototypeToWellFormed = uncurryThis(String.prototype.toWellFormed);
-export const StringPrototypeTrim = uncurryThis(String.prototype.trim);
 export const StringPrototypeValueOf = uncurryThis(String.prototype.valueOf);
 
 export const SymbolIterator = Symbol.iterator;
@@ -143,13 +128,8 @@ export const TypedArrayPrototypeGetLength = getterOf(TypedArrayPrototype, 'lengt
 export const TypedArrayPrototypeGetTag = getterOf(TypedArrayPrototype, Symbol.toStringTag);
 export const TypedArrayPrototypeSet = uncurryThis(TypedArrayPrototype.set);
 
-export const WeakMapPrototypeGet = uncurryThis(WeakMap.prototype.get);
-export const WeakMapPrototypeHas = uncurryThis(WeakMap.prototype.has);
-export const WeakMapPrototypeSet = uncurryThis(WeakMap.prototype.set);
-
 export const decodeURIComponent = g.decodeURIComponent;
 export const encodeURIComponent = g.encodeURIComponent;
-export const queueMicrotask = g.queueMicrotask;
 
 /** An empty list for our own use: an array without a prototype, grown by `list[list.length] = value`. */
 export const newList = () => ObjectSetPrototypeOf([], null);
