@@ -1,7 +1,7 @@
 // node compare.mjs MODULES SUITE: prints as JSON what differs between our web basics and node's own, and between ours
 // before and while every built-in is sabotaged.
 import { pathToFileURL } from 'node:url';
-import { outcomeOf, showOutcome } from './show.mjs';
+import { digest, outcomeOf, showOutcome } from './show.mjs';
 import { changeCount, sabotage } from './sabotage.mjs';
 
 const [folder, suite] = process.argv.slice(2);
@@ -19,11 +19,13 @@ for (const name of ['url', 'search-params', 'text-codec', 'structured-clone', 'a
 const { default: cases } = await import(`./cases-${suite}.mjs`);
 
 const differences = {};
+const digests = {};
 const sabotaged = {};
 let sabotagedCount = 0;
 for (const { name, run, readsBuiltIns = false } of cases) {
   const expected = showOutcome(outcomeOf(run, native));
   const actual = showOutcome(outcomeOf(run, ours));
+  digests[name] = digest(actual);
   if (actual !== expected) differences[name] = { node: expected, ours: actual };
   if (readsBuiltIns) continue;
   sabotagedCount++;
@@ -56,4 +58,4 @@ for (const [name, run] of Object.entries(NAIVE)) {
 }
 const intact = Object.keys(NAIVE).filter((name) => !broken.includes(name));
 
-console.log(JSON.stringify({ count: cases.length, sabotagedCount, changeCount, intact, differences, sabotaged }));
+console.log(JSON.stringify({ count: cases.length, sabotagedCount, changeCount, intact, differences, digests, sabotaged }));

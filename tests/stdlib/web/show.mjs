@@ -40,6 +40,13 @@ export const show = (value, seen = []) => {
   return showObject(value, (item) => show(item, seen));
 };
 
+/** A number for a text, to compare thousands of long ones. */
+export const digest = (text) => {
+  let value = 0;
+  for (let i = 0; i < text.length; i++) value = (Math.imul(value, 31) + text.charCodeAt(i)) | 0;
+  return value;
+};
+
 /** What `run` answers, or the name of what it throws: texts of errors are not compared. */
 export const outcomeOf = (run, api) => {
   try {
