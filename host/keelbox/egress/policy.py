@@ -148,7 +148,10 @@ class EgressPolicy:
             )
         reason = judge_address(address)
         if reason is not None:
-            raise denied(f"host {host!r} has the address {address}, which is not public: {reason}")
+            raise denied(
+                f"host {host!r} has the address {address}, which is not public ({reason}); "
+                "private networks cannot be reached"
+            )
 
 
 def _parse_rule(text: str, policy: EgressPolicy) -> HostRule:

@@ -33,7 +33,8 @@ _LABEL = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _NUMERIC_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
 _ENCODED_IN_TARGET = re.compile(r"[^\x21-\x7e]+|[\"<>^`{|}]")
-_USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*:)?([/\\]*)[^/?#]*@")
+_BEFORE_AUTHORITY = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*:)?[/\\]*")
+_AFTER_AUTHORITY = re.compile(r"[/?#]|$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,9 +177,18 @@ def resolve_location(base: Url, location: bytes) -> Url:
 def printable_url(text: str) -> str:
     """A URL as it may stand in a record, whatever it is: no user name, no control characters, at most 2,048
     characters."""
-    text = _USERINFO.sub(r"\1\2", text[:URL_BYTES])
+    text = _without_userinfo(text[:URL_BYTES])
     text = "".join(char if char.isprintable() else "?" for char in text)
     return text if len(text) <= PRINTED_CHARS_COUNT else text[: PRINTED_CHARS_COUNT - 1] + "…"
+
+
+def _without_userinfo(text: str) -> str:
+    """By position and not by one expression: that took 0.2 s of the event loop for 8 KiB of backslashes."""
+    before = _BEFORE_AUTHORITY.match(text)
+    start = before.end() if before else 0
+    after = _AFTER_AUTHORITY.search(text, start)
+    end = after.start() if after else len(text)
+    return text[:start] + text[text.rfind("@", start, end) + 1 or start :]
 
 
 def _split_authority(authority: str) -> tuple[str, str | None]:

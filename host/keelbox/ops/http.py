@@ -64,7 +64,7 @@ class HttpOps:
         """
         begun_s = anyio.current_time()
         trail = Trail()
-        code: str = FailureCode.HOST_ERROR
+        code: str = FailureCode.HOST_ERROR.value
         detail: str | None = None
         try:
             fetched = await self._fetch(op, trail, begun_s, deadline_s)
@@ -73,7 +73,7 @@ class HttpOps:
             code, detail = fault.code.value, fault.detail
             raise OpError(fault.code.value, fault.message) from None
         except anyio.get_cancelled_exc_class():
-            code, detail = FailureCode.CANCELLED, f"the run was cut while {trail.doing}"
+            code, detail = FailureCode.CANCELLED.value, f"the run was cut while {trail.doing}"
             raise
         finally:
             self.records.append(_record(op, trail, code or None, detail, anyio.current_time() - begun_s))

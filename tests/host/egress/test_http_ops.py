@@ -10,7 +10,7 @@ import anyio
 import anyio.to_thread
 import pytest
 from tests.servers.fault_server import FaultServer, Peer
-from tests.servers.http_call import LOOPBACK, call, http_op
+from tests.servers.http_call import LOOPBACK, FakeResolver, call, http_op
 
 from keelbox.egress.policy import EgressPolicy
 from keelbox.ops.http import HttpOps
@@ -98,7 +98,7 @@ def test_one_record_an_op_in_order() -> None:
 )
 def test_malformed_head_is_invalid_and_touches_nothing(op: dict[str, Any]) -> None:
     with FaultServer(honest) as server:
-        fields = {"url": server.url(), **op}
+        fields: dict[str, Any] = {"url": server.url(), **op}
         called = call(fields.pop("url"), **fields)
         assert server.connections_count == 0
     assert (called.code, called.fate) == ("request-invalid", Fate.REFUSED)
@@ -153,6 +153,17 @@ def test_deadline_in_the_past_sends_nothing() -> None:
         called = call(server.url(), deadline_s=-1)
         assert server.connections_count == 0
     assert (called.code, called.fate) == ("timeout", Fate.REFUSED)
+
+
+def test_unexpected_error_goes_through_and_is_recorded() -> None:
+    ops = HttpOps(EgressPolicy(hosts=["a.com"]), resolver=FakeResolver(LookupError("a bug")))
+
+    async def perform() -> None:
+        await ops.perform(http_op("https://a.com/"), deadline_s=anyio.current_time() + 10)
+
+    with pytest.raises(LookupError, match="a bug"):
+        anyio.run(perform)
+    assert [(record.code, record.fate) for record in ops.records] == [("host-error", Fate.NOT_SENT)]
 
 
 def test_cancelled_op_closes_its_connection_and_is_recorded() -> None:

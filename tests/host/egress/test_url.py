@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from keelbox.egress.faults import EgressCode, EgressError
 from keelbox.egress.url import URL_BYTES, parse_url, printable_url, resolve_location
@@ -124,6 +126,17 @@ def test_malformed_location_is_the_servers_fault(location: bytes) -> None:
 def test_printed_url_has_no_password(text: str) -> None:
     assert "pass-word" not in printable_url(text)
     assert printable_url(text).endswith("a.com/x")
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_url_or_a_fault(text: str) -> None:
+    for candidate in (text, f"https://{text}", f"https://example.com/{text}"):
+        try:
+            url = parse_url(candidate)
+        except EgressError:
+            continue
+        assert str(url).isascii()
+        assert parse_url(str(url)) == url
 
 
 def test_printed_url_is_short_and_harmless() -> None:
