@@ -9,13 +9,14 @@ import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from itertools import chain
 
 import anyio
 import anyio.lowlevel
 import httpcore2
 
 from keelbox.egress.address import IPAddress
-from keelbox.egress.decode import decoder_for
+from keelbox.egress.decode import Decoder, decoder_for
 from keelbox.egress.faults import EgressCode, EgressError, protocol_error
 from keelbox.egress.headers import check_response_headers, readable_headers, sent_headers
 from keelbox.egress.request import Request
@@ -30,13 +31,13 @@ SEND_BYTES = 64 * 1024
 RAW_SLACK_BYTES = 256 * 1024
 """How much larger than the buffer a body may be on the wire, for the overhead of its content coding."""
 
-FREE_PIECES_COUNT = 64 * 1024
-PIECE_BYTES = 16
-"""After `FREE_PIECES_COUNT` pieces a body must average this many bytes a piece: a flood of one-byte chunks costs far
-more time than it carries data."""
+FREE_PARTS_COUNT = 64 * 1024
+PART_BYTES = 16
+"""After `FREE_PARTS_COUNT` parts a body must average this many bytes a part: a flood of one-byte chunks costs far more
+time than it carries data."""
 
 STEPS_COUNT = 64
-"""After so many pieces the other runs get their turn: one read of 64 KiB can hold 11,000 chunks, which kept the event
+"""After so many steps the other runs get their turn: one read of 64 KiB can hold 11,000 chunks, which kept the event
 loop for 117 ms, and can inflate to 64 MB."""
 
 _VERSIONS = (b"HTTP/1.1", b"HTTP/1.0")
@@ -119,23 +120,32 @@ async def _read(request: Request, hop: Hop, response: httpcore2.Response, room_b
     location = next((value for name, value in headers if name == "location"), None)
     if response.status in _REDIRECTS and location is not None:
         return Answer(status=response.status, headers={}, body=body, location=location.encode("latin-1"))
-    codings = [value for name, value in headers if name == "content-encoding"]
     has_body = request.method != "HEAD" and response.status not in _BODILESS
+    codings = [value for name, value in headers if name == "content-encoding"]
     decoder = decoder_for(", ".join(codings)) if has_body else None
-    wire_room_bytes = room_bytes if decoder is None else room_bytes + RAW_SLACK_BYTES
     length = next((int(value) for name, value in headers if name == "content-length"), 0)
-    if has_body and length > wire_room_bytes:
+    if has_body and length > _wire_room_bytes(decoder, room_bytes):
         raise _too_large(f"{hop.url.origin} announces {length} bytes", room_bytes)
-    wire_bytes = pieces_count = steps_count = 0
+    await _read_body(body, hop, response, decoder, room_bytes)
+    shown = readable_headers(headers, decoded=decoder is not None)
+    return Answer(status=response.status, headers=shown, body=body, location=None)
+
+
+async def _read_body(
+    body: bytearray, hop: Hop, response: httpcore2.Response, decoder: Decoder | None, room_bytes: int
+) -> None:
+    wire_room_bytes = _wire_room_bytes(decoder, room_bytes)
+    wire_bytes = parts_count = steps_count = 0
     async with aclosing(response.aiter_stream()) as parts:
         async for part in parts:
             wire_bytes += len(part)
-            pieces_count += 1
+            parts_count += 1
             if wire_bytes > wire_room_bytes:
                 raise _too_large(f"{hop.url.origin} sends more", room_bytes)
-            if pieces_count > FREE_PIECES_COUNT and wire_bytes < pieces_count * PIECE_BYTES:
-                raise protocol_error(f"{hop.url.origin} sends {wire_bytes} bytes in {pieces_count} pieces")
-            for piece in (part,) if decoder is None else decoder.feed(part):
+            if parts_count > FREE_PARTS_COUNT and wire_bytes < parts_count * PART_BYTES:
+                raise protocol_error(f"{hop.url.origin} sends {wire_bytes} bytes in {parts_count} parts")
+            # The empty piece makes a part that decodes to nothing count as a step.
+            for piece in (part,) if decoder is None else chain((b"",), decoder.feed(part)):
                 if len(body) + len(piece) > room_bytes:
                     raise _too_large(f"{hop.url.origin} sends more", room_bytes)
                 body += piece
@@ -145,8 +155,10 @@ async def _read(request: Request, hop: Hop, response: httpcore2.Response, room_b
                     await anyio.lowlevel.checkpoint()
     if decoder is not None and wire_bytes:
         decoder.finish()
-    shown = readable_headers(headers, decoded=decoder is not None)
-    return Answer(status=response.status, headers=shown, body=body, location=None)
+
+
+def _wire_room_bytes(decoder: Decoder | None, room_bytes: int) -> int:
+    return room_bytes if decoder is None else room_bytes + RAW_SLACK_BYTES
 
 
 def _too_large(what: str, room_bytes: int) -> EgressError:
