@@ -124,8 +124,13 @@ def check_request_headers(headers: Any) -> tuple[tuple[str, str], ...]:
                 f"value of header {name[:80]!r}",
             )
         folded = name.lower()
-        if folded in _HOST_SETS or folded.startswith(_HOST_SETS_PREFIXES):
-            raise invalid("a header is given that only the host may set", f"header {name[:80]!r}")
+        if folded in _HOST_SETS:
+            raise invalid(f"the header {folded} is set by the host only")
+        if folded.startswith(_HOST_SETS_PREFIXES):
+            raise invalid(
+                f"headers that begin with {', '.join(_HOST_SETS_PREFIXES)} are set by the host only",
+                f"header {name[:80]!r}",
+            )
         if folded in seen:
             raise invalid("a header is given twice", f"header {name[:80]!r}")
         seen.add(folded)
