@@ -30,6 +30,11 @@ defineHidden(global, {
   AbortController, AbortSignal, TextDecoder, TextEncoder, URL, URLSearchParams, structuredClone,
 });
 
+// A template literal is compiled to a call of this method.
+ObjectDefineProperty(global.String.prototype, 'concat', { __proto__: null, writable: false, configurable: false });
+// With it a script would be given the stdlib's own functions.
+delete global.Error.prepareStackTrace;
+
 const stackOf = ObjectGetOwnPropertyDescriptor(Error.prototype, 'stack')?.get;
 
 const short = (value) => {
@@ -62,16 +67,27 @@ export const describe = (failure, error) => {
   fail(failure, name, message + code, stack);
 };
 
-const deepFreeze = (value) => {
+/** Freezes a JSON value through and through. */
+export const deepFreeze = (value) => {
   if (typeof value !== 'object' || value === null) return value;
   const keys = ObjectKeys(value);
   for (let i = 0; i < keys.length; i++) deepFreeze(value[keys[i]]);
   return freeze(value);
 };
 
-const provide = (name, value) => {
-  ObjectDefineProperty(global, name, { __proto__: null, value, writable: false, enumerable: true, configurable: false });
-};
+// The places are made here; each run fills them in (guest.c), so that the global object need not grow in a run.
+for (const name of ['toolOptions', 'flowContext', 'dictionary', 'session']) {
+  ObjectDefineProperty(global, name, { __proto__: null, value: undefined, enumerable: true, configurable: true });
+}
+
+let signal;
+const context = freeze({
+  progress: (data) => progress(json(data, PROGRESS_BYTES)),
+  get signal() {
+    signal ??= newAbortSignal(); // most scripts never look at it
+    return signal;
+  },
+});
 
 /** One run: waits for the modules, calls exec, and reports how it ended. */
 export const main = async (evaluated, namespace, call) => {
@@ -83,18 +99,8 @@ export const main = async (evaluated, namespace, call) => {
       fail(FAIL_NO_EXEC, 'Error', exec === undefined ? 'the entry module does not export exec' : `exec is a ${typeof exec}, not a function`, '');
       return;
     }
-    settle(await exec(call.input, call.ambient, call.context), dictionary, session);
+    settle(await exec(call.input, call.ambient, context), dictionary, session);
   } catch (error) {
     describe(FAIL_THREW, error);
   }
-};
-
-/** Puts the call's data in place before the first module of the tool is evaluated. */
-export const prepare = (call) => {
-  provide('toolOptions', call.toolOptions);
-  provide('flowContext', call.flowContext);
-  provide('dictionary', call.dictionary);
-  provide('session', call.session);
-  deepFreeze(call.ambient);
-  call.context = freeze({ progress: (data) => progress(json(data, PROGRESS_BYTES)), signal: newAbortSignal() });
 };

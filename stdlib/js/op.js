@@ -39,9 +39,9 @@ export const coded = (error, code, trace) => {
 
 /**
  * Hands one op to the host and waits for its answer `{...head, ok, body}`.
- * Throws what `newError(message)` makes, with `code` and the caller's stack. `shown` is {method, url} for the record of refused ops.
+ * Throws what `newError(message)` makes, with `code` and the caller's stack. `shown` is {method, url} for the record of refused ops; an http head has both.
  */
-export const perform = async (kind, mode, head, body, trace, shown, newError) => {
+export const perform = async (kind, mode, head, body, trace, newError, shown = head) => {
   const failure = (code, message) => {
     if (MESSAGES[code] !== undefined) refused(kind, shown.method, StringPrototypeSlice(shown.url, 0, SHOWN_CHARACTERS), code);
     return coded(newError(MESSAGES[code] ?? message), code, trace);

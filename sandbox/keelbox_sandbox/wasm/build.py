@@ -32,7 +32,6 @@ FLAGS = (
     "-target", "wasm32-wasi", "-mexec-model=reactor", "-O2", "-DNDEBUG", "-D_WASI_EMULATED_SIGNAL",
     "-Wl,-z,stack-size=2097152", "-Wl,--strip-all",
 )  # fmt: skip
-# The engine polls for interruption after a jump back; polled before it, the line that the author is shown is inside the loop.
 _POLL = "if (unlikely(js_poll_interrupts(ctx)))\n{indent}    goto exception;\n"
 
 
@@ -41,12 +40,60 @@ def _poll_first(jump: str, indent: str) -> tuple[str, str, str]:
     return "quickjs.c", f"{indent}{jump}\n{poll}", f"{poll}{indent}{jump}\n"
 
 
+# What is changed in the engine's sources: (file, text that stands there exactly once, its replacement).
 PATCHES = (
-    *(_poll_first(f"pc += {offset};", " " * 12) for offset in ("(int32_t)get_u32(pc)", "(int16_t)get_u16(pc)", "(int8_t)pc[0]")),
+    # It polls for interruption after a jump back; polled before it, the line that the author is shown is inside the loop.
+    *(
+        _poll_first(f"pc += {offset};", " " * 12)
+        for offset in ("(int32_t)get_u32(pc)", "(int16_t)get_u16(pc)", "(int8_t)pc[0]")
+    ),
     *(
         _poll_first(f"if ({test}) {{\n{' ' * 20}pc += {offset};\n{' ' * 16}}}", " " * 16)
         for test in ("res", "!res")
         for offset in ("(int32_t)get_u32(pc - 4) - 4", "(int8_t)pc[-1] - 1")
+    ),
+    # It gives each of 31 block sizes an arena of one page, so that a small run touches (and so copies) a page for almost each object. Arenas
+    # start small here and double; and after the snapshot, holes in the snapshot's arenas are not filled: new objects lie side by side.
+    (
+        "quickjs.c",
+        "static no_inline JSArena *arena_new(JSRuntime *rt, int block_size_idx)\n{",
+        """static uint8_t arena_doublings[JS_ARENA_BLOCK_SIZE_COUNT];
+
+static int arena_next_bytes(int block_size_idx)
+{
+    int bytes = JS_ARENA_FIRST_SIZE << arena_doublings[block_size_idx];
+    if (bytes < JS_ARENA_SIZE)
+        arena_doublings[block_size_idx]++;
+    return bytes;
+}
+
+void keelbox_seal_arenas(JSRuntime *rt)
+{
+    struct list_head *el;
+    for (int i = 0; i < JS_ARENA_BLOCK_SIZE_COUNT; i++) {
+        list_for_each(el, &rt->arena_state.free_arena_list[i]) {
+            JSArena *ar = list_entry(el, JSArena, free_link);
+            ar->n_used_blocks = ar->n_blocks;
+            ar->first_free_block = JS_ARENA_FREE_NIL;
+        }
+        init_list_head(&rt->arena_state.free_arena_list[i]);
+        arena_doublings[i] = 0;
+    }
+}
+
+static no_inline JSArena *arena_new(JSRuntime *rt, int block_size_idx)
+{""",
+    ),
+    (
+        "quickjs.c",
+        "    n_blocks = (JS_ARENA_SIZE - sizeof(JSArena)) / block_size;\n",
+        "    n_blocks = (arena_next_bytes(block_size_idx) - sizeof(JSArena)) / block_size;\n"
+        "    if (n_blocks < 2)\n        n_blocks = 2;\n",
+    ),
+    (
+        "quickjs.c",
+        "#define JS_ARENA_SIZE              4096\n",
+        "#define JS_ARENA_SIZE              4096\n#define JS_ARENA_FIRST_SIZE        256\n",
     ),
 )
 KEY_SECTION = "keelbox.key"
@@ -166,7 +213,9 @@ def engine() -> bytes:
         for name, old, new in PATCHES:
             text = (base / name).read_text("utf-8")
             if text.count(old) != 1:
-                raise BuildError(f"{name} is not as the patch expects it: {old.strip()!r} stands there {text.count(old)} times")
+                raise BuildError(
+                    f"{name} is not as the patch expects it: {old.strip()!r} stands there {text.count(old)} times"
+                )
             (base / name).write_text(text.replace(old, new), "utf-8")
         for name, data in glue().items():
             (base / f"keelbox_{name}" if name.endswith(".c") else base / name).write_bytes(data)

@@ -61,9 +61,7 @@ store_context = _function("wasmtime_store_context", c_void_p, c_void_p)
 store_limiter = _function("wasmtime_store_limiter", None, c_void_p, c_int64, c_int64, c_int64, c_int64, c_int64)
 store_delete = _function("wasmtime_store_delete", None, c_void_p)
 context_set_epoch_deadline = _function("wasmtime_context_set_epoch_deadline", None, c_void_p, c_uint64)
-epoch_callback = _function(
-    "wasmtime_store_epoch_deadline_callback", None, c_void_p, EPOCH_CALLBACK, c_void_p, c_void_p
-)
+epoch_callback = _function("wasmtime_store_epoch_deadline_callback", None, c_void_p, EPOCH_CALLBACK, c_void_p, c_void_p)
 increment_epoch = _function("wasmtime_engine_increment_epoch", None, c_void_p)
 instantiate = _function("wasmtime_instance_pre_instantiate", c_void_p, c_void_p, c_void_p, c_void_p, c_void_p)
 instance_export = _function(

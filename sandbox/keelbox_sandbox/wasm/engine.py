@@ -142,7 +142,15 @@ class Engine:
             ("random", wasmtime.FuncType([i32, i32], []), _random),
         ):
             error = capi.linker_define(
-                _address(self._linker), b"keelbox", 7, name.encode(), len(name), _address(kind), guarded(body), None, None
+                _address(self._linker),
+                b"keelbox",
+                7,
+                name.encode(),
+                len(name),
+                _address(kind),
+                guarded(body),
+                None,
+                None,
             )
             if error:
                 raise RuntimeError(capi.take_error(error))
@@ -161,7 +169,9 @@ class Engine:
             raise RuntimeError("the guest's state block is outside its memory")
         version = abi.State.unpack(bytes(memory.read(store, address, address + abi.STATE_BYTES))).version
         if version != abi.ABI_VERSION:
-            raise RuntimeError(f"the guest speaks version {version} of the interface, the host {abi.ABI_VERSION}: build it again")
+            raise RuntimeError(
+                f"the guest speaks version {version} of the interface, the host {abi.ABI_VERSION}: build it again"
+            )
         return Layout(
             memory_bytes=size,
             state_address=address,

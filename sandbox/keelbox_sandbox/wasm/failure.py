@@ -70,7 +70,9 @@ class RunFailure:
     location: tuple[str, int, int] | None = None
 
 
-def from_report(state: State, texts: list[bytes], stop: Stop | None, limits: Limits, modules: Container[str]) -> RunFailure:
+def from_report(
+    state: State, texts: list[bytes], stop: Stop | None, limits: Limits, modules: Container[str]
+) -> RunFailure:
     """What the guest itself reported: error name (or which value), message and stack."""
     name, message, stack = (text.decode("utf-8", "replace")[:_TEXT_CHARACTERS] for text in texts)
     shown, location = _frames(stack, modules)
@@ -82,9 +84,15 @@ def from_report(state: State, texts: list[bytes], stop: Stop | None, limits: Lim
         failure = Failure(state.failure)
         code = _CODES[failure]
     except (ValueError, KeyError):
-        return RunFailure(code=FailureCode.SANDBOX_CRASHED, message=f"the guest reported an unknown failure ({state.failure})")
+        return RunFailure(
+            code=FailureCode.SANDBOX_CRASHED, message=f"the guest reported an unknown failure ({state.failure})"
+        )
     hint: str | None = None
-    if failure in (Failure.THREW, Failure.LOAD, Failure.UNHANDLED) and state.memory_refusals_count and "out of memory" in message:
+    if (
+        failure in (Failure.THREW, Failure.LOAD, Failure.UNHANDLED)
+        and state.memory_refusals_count
+        and "out of memory" in message
+    ):
         return _memory(limits, shown, location)
     if failure in (Failure.THREW, Failure.LOAD, Failure.UNHANDLED):
         if failure == Failure.THREW and name == "ToolRefusedError":
@@ -96,7 +104,11 @@ def from_report(state: State, texts: list[bytes], stop: Stop | None, limits: Lim
         if failure == Failure.LOAD and shown is None and location is None:
             location = _syntax_place(stack, modules)
     elif failure == Failure.NOT_CLONEABLE:
-        text = f"exec returned what is not JSON: {message}" if name == "value" else f"{name} holds what is not JSON: {message}"
+        text = (
+            f"exec returned what is not JSON: {message}"
+            if name == "value"
+            else f"{name} holds what is not JSON: {message}"
+        )
         hint = "return plain objects, arrays, texts, numbers, booleans and null"
     elif failure == Failure.RETURN_TOO_LARGE:
         text = f"the returned value is more than {limits.return_kib:g} KiB as JSON (return_kib)"
@@ -148,7 +160,11 @@ def from_crash(error: CrashError, state: State | None, stop: Stop | None, limits
             message="RangeError: the native call stack is exhausted",
             hint="look for recursion without an end",
         )
-    return RunFailure(code=FailureCode.SANDBOX_CRASHED, message="the sandbox crashed", hint=text.splitlines()[0][:200] if text else None)
+    return RunFailure(
+        code=FailureCode.SANDBOX_CRASHED,
+        message="the sandbox crashed",
+        hint=text.splitlines()[0][:200] if text else None,
+    )
 
 
 def _memory(limits: Limits, stack: str | None, location: tuple[str, int, int] | None) -> RunFailure:
@@ -166,7 +182,9 @@ def _hint(name: str, message: str, failure: Failure) -> str | None:
         return _MISSING.get(found["name"])
     if found := _PACKAGE.search(message):
         package = found["name"].removeprefix("node:")
-        return _PACKAGE_HINTS.get(package, "only system/http, system/agent, system/log, system/tools and './your-file.js' can be imported")
+        return _PACKAGE_HINTS.get(
+            package, "only system/http, system/agent, system/log, system/tools and './your-file.js' can be imported"
+        )
     if name == "RangeError" and "call stack" in message:
         return "look for recursion without an end; the limit is stack_kib"
     if "[buffer-busy]" in message:
@@ -189,7 +207,9 @@ def _frames(stack: str, modules: Container[str]) -> tuple[str | None, tuple[str,
         where = (found["file"], int(found["line"]), int(found["column"]))
         place = place or where
         name = found["name"]
-        lines.append(f"    at {name} ({where[0]}:{where[1]}:{where[2]})" if name else f"    at {where[0]}:{where[1]}:{where[2]}")
+        lines.append(
+            f"    at {name} ({where[0]}:{where[1]}:{where[2]})" if name else f"    at {where[0]}:{where[1]}:{where[2]}"
+        )
     return "\n".join(lines) or None, place
 
 

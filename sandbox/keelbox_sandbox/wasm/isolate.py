@@ -80,7 +80,9 @@ class Isolate:
         _isolates[id(self)] = self
         try:
             self._check(
-                capi.instantiate(engine.pre_address, self._context, ctypes.byref(self._instance), ctypes.byref(self._trap))
+                capi.instantiate(
+                    engine.pre_address, self._context, ctypes.byref(self._instance), ctypes.byref(self._trap)
+                )
             )
             self._memory = self._export(layout.memory_index)
             grown = ctypes.c_uint64()
@@ -204,7 +206,12 @@ class Isolate:
         extern = capi.Extern()
         name, length = capi.new_pointer(), ctypes.c_size_t()
         if not capi.instance_export(
-            self._context, ctypes.byref(self._instance), index, ctypes.byref(name), ctypes.byref(length), ctypes.byref(extern)
+            self._context,
+            ctypes.byref(self._instance),
+            index,
+            ctypes.byref(name),
+            ctypes.byref(length),
+            ctypes.byref(extern),
         ):
             raise CrashError(f"the guest has no export {index}")
         return extern

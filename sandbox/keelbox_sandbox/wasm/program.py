@@ -90,7 +90,13 @@ def check_size(script: Script, limits: Limits) -> None:
 
 
 def compile_module(
-    engine: Engine, name: str, source: str, limits: Limits, cpu_s: float, deadline_s: float, started: Callable[[Isolate], None]
+    engine: Engine,
+    name: str,
+    source: str,
+    limits: Limits,
+    cpu_s: float,
+    deadline_s: float,
+    started: Callable[[Isolate], None],
 ) -> tuple[Module | RunFailure, float]:
     """Compile one module in a sandbox of its own. Blocks; runs in a guest thread.
 

@@ -216,7 +216,11 @@ class Run:
         head_text, body = step.parts
         kind = _KINDS.get(state.op_kind)
         self._requests_count += 1
-        if kind is None or state.op_number != self._requests_count or len(head_text) + len(body) > self._limits.buffer_bytes:
+        if (
+            kind is None
+            or state.op_number != self._requests_count
+            or len(head_text) + len(body) > self._limits.buffer_bytes
+        ):
             return _crashed("the guest asked for an operation that cannot be")
         try:
             head = codec.decode(head_text)
@@ -237,18 +241,22 @@ class Run:
         except TimeoutError:
             if time.monotonic() >= self.deadline_s:
                 return from_stop(Stop("time-exceeded", self.deadline_s), self._limits)
-            return RunFailure(code=FailureCode.HOST_ERROR, message="the host failed to perform the operation (TimeoutError)")
+            return RunFailure(
+                code=FailureCode.HOST_ERROR, message="the host failed to perform the operation (TimeoutError)"
+            )
         except OpError as error:
             return False, codec.encode({"code": error.code, "message": error.message}), b""
         except Exception as error:  # noqa: BLE001 - the run ends, and says of the host no more than the kind of fault
             return RunFailure(
-                code=FailureCode.HOST_ERROR, message=f"the host failed to perform the operation ({type(error).__name__})"
+                code=FailureCode.HOST_ERROR,
+                message=f"the host failed to perform the operation ({type(error).__name__})",
             )
 
     def _accepted(self, reply: Reply) -> tuple[bool, bytes, bytes | bytearray | memoryview]:
         if len(reply.body) > self._limits.buffer_bytes:
             raise OpError(
-                "response-too-large", f"the response is larger than the exchange buffer ({self._limits.buffer_mib:g} MiB, buffer_mib)"
+                "response-too-large",
+                f"the response is larger than the exchange buffer ({self._limits.buffer_mib:g} MiB, buffer_mib)",
             )
         head = codec.encode(dict(reply.head))
         if len(head) > _HEAD_BYTES_MAX:
@@ -260,9 +268,7 @@ class Run:
     def _ended(self, step: _Step) -> RunResult:
         isolate = cast("Isolate", self._isolate)
         if step.state.phase == Phase.FAILED:
-            return self.failed(
-                from_report(step.state, step.parts, isolate.stop, self._limits, self._script.modules)
-            )
+            return self.failed(from_report(step.state, step.parts, isolate.stop, self._limits, self._script.modules))
         try:
             value, dictionary, session = (codec.decode(part) for part in step.parts)
         except codec.CodecError as error:

@@ -101,7 +101,10 @@ class WasmSandbox:
     async def inspect(self, script: Script, limits: Limits) -> Mapping[str, Inspection]:
         """Parse each module and say what it imports and exports; see the contract."""
         check_size(script, limits)
-        compiled = {name: (await self._compiled(name, source, limits, limits.cpu_s))[0] for name, source in script.modules.items()}
+        compiled = {
+            name: (await self._compiled(name, source, limits, limits.cpu_s))[0]
+            for name, source in script.modules.items()
+        }
         found: dict[str, Inspection] = {}
         for name in script.modules:
             program = _program(Script(entry=name, modules=script.modules), compiled)
@@ -156,7 +159,9 @@ class WasmSandbox:
                 for name, module in compiled.items():
                     for imported in module.imports:
                         if imported not in compiled:
-                            raise ScriptError(FailureCode.LOAD_FAILED, f"{name} imports {imported}, which does not exist")
+                            raise ScriptError(
+                                FailureCode.LOAD_FAILED, f"{name} imports {imported}, which does not exist"
+                            )
                 program = _program(script, compiled)
                 self._programs.put(script.digest, program)
                 return program

@@ -59,7 +59,7 @@ def take(raw: bytes, modules: Mapping[str, str]) -> bytes:
     code = call("init")
     if code != 0:
         raise SnapshotError(f"the engine could not be made (init gave {code})")
-    # Texts go through memory behind everything else; it is cut off again below.
+    # Texts go through memory of their own; the guest makes it the first memory of each run afterwards.
     scratch = memory.grow(store, _SCRATCH_BYTES // _MEMORY_PAGE_BYTES) * _MEMORY_PAGE_BYTES
     for name in _in_order(modules):
         source = modules[name].encode()
@@ -69,11 +69,11 @@ def take(raw: bytes, modules: Mapping[str, str]) -> bytes:
         memory.write(store, text, scratch)
         if call("add_module", scratch, len(source)) != 0:
             break
-    if call("ready", scratch) != 0:
+    if call("ready", scratch, _SCRATCH_BYTES) != 0:
         text = bytes(memory.read(store, scratch, scratch + 60000)).split(b"\0")[0]
         raise SnapshotError(f"the stdlib failed: {text.decode('utf-8', 'replace')}")
     image = bytes(memory.read(store, 0, memory.data_len(store)))
-    return _rewrite(raw, image, scratch, scratch + _SCRATCH_BYTES)
+    return _rewrite(raw, image)
 
 
 def _in_order(modules: Mapping[str, str]) -> Iterator[str]:
@@ -107,21 +107,18 @@ def _resolved(base: str, name: str) -> str:
     return "keelbox:" + "/".join(parts)
 
 
-def _rewrite(raw: bytes, image: bytes, scratch: int, scratch_end: int) -> bytes:
-    # What the heap took behind the scratch memory stays; the scratch itself is zero.
-    image = image[:scratch] + bytes(scratch_end - scratch) + image[scratch_end:]
-    image = image.rstrip(b"\0")
+def _rewrite(raw: bytes, image: bytes) -> bytes:
+    pages = len(image) // _MEMORY_PAGE_BYTES
     segments = list(_segments(image))
     data = _uleb(len(segments)) + b"".join(
         b"\0\x41" + _sleb(start) + b"\x0b" + _uleb(len(part)) + part for start, part in segments
     )
-    pages = -(-max(len(image), 1) // _MEMORY_PAGE_BYTES)
     out = bytearray(raw[:8])
     seen: set[int] = set()
     for kind, body in _sections(raw):
         seen.add(kind)
         if kind == _MEMORY:
-            body = _memory(body, max(pages, scratch_end // _MEMORY_PAGE_BYTES if len(image) > scratch else scratch // _MEMORY_PAGE_BYTES))
+            body = _memory(body, pages)
         elif kind == _DATA_COUNT:
             body = _uleb(len(segments))
         elif kind == _DATA:

@@ -70,7 +70,7 @@ const read = async (which, agentId, fields, known, trace) => {
   }
   const head = { __proto__: null, read: which, agentId, sessionID: identifier(fields, 'sessionID', what), last: last ?? null };
   const shown = { __proto__: null, method: 'READ', url: `agent:${agentId}/${which}` };
-  return (await protectPromise(perform('agent', JSON_BODY, head, undefined, trace, shown, newError))).body;
+  return (await protectPromise(perform('agent', JSON_BODY, head, undefined, trace, newError, shown))).body;
 };
 
 export const getMessages = (agentId, fields) =>

@@ -7,8 +7,7 @@ import {
   DataViewPrototypeGetByteOffset, Error, NumberIsFinite, ObjectGetPrototypeOf, ObjectKeys, ObjectPrototype,
   String, StringPrototypeIncludes, StringPrototypeIndexOf, StringPrototypeSlice, StringPrototypeToLowerCase,
   StringPrototypeToUpperCase, TypeError, TypedArrayPrototypeGetBuffer, TypedArrayPrototypeGetByteLength,
-  TypedArrayPrototypeGetByteOffset, Uint8Array, defineHidden, encodeURIComponent, isBranded, isObject, ownValue,
-  protectPromise,
+  TypedArrayPrototypeGetByteOffset, Uint8Array, defineHidden, encodeURIComponent, isBranded, isObject, protectPromise,
 } from '../web/primordials.js';
 
 /** A request that got no answer. `code` says why; the list is in system.d.ts. */
@@ -41,8 +40,7 @@ const isPlain = (value) => {
   return proto === null || proto === ObjectPrototype;
 };
 
-const withQuery = (url, query) => {
-  if (query === undefined || query === null) return url;
+const addQuery = (url, query) => {
   if (!isPlain(query)) throw new TypeError('query must be a plain object of names and values');
   const hash = StringPrototypeIndexOf(url, '#');
   let text = hash < 0 ? url : StringPrototypeSlice(url, 0, hash);
@@ -61,103 +59,110 @@ const withQuery = (url, query) => {
   return text;
 };
 
-const headersOf = (given) => {
-  const headers = { __proto__: null };
-  if (given === undefined || given === null) return headers;
+const addHeaders = (headers, given) => {
   if (!isPlain(given)) throw new TypeError('headers must be a plain object of names and values');
   const keys = ObjectKeys(given);
   for (let i = 0; i < keys.length; i++) {
     const value = given[keys[i]];
-    if (value === undefined || value === null) continue;
-    headers[StringPrototypeToLowerCase(keys[i])] = String(value);
+    if (value !== undefined && value !== null) headers[StringPrototypeToLowerCase(keys[i])] = String(value);
   }
-  return headers;
 };
 
-const timeoutOf = (given) => {
-  if (given === undefined || given === null) return null;
-  if (typeof given !== 'number' || !NumberIsFinite(given) || given <= 0) {
-    throw new TypeError('timeoutMs must be a positive number of milliseconds');
-  }
-  return given;
-};
-
-const OPTIONS = ['method', 'url', 'headers', 'query', 'body', 'json', 'timeoutMs'];
-
-const checkOptions = (options) => {
+/** Puts the caller's options into the head; gives those that say what the body is. Each option is read once. */
+const applyOptions = (head, options) => {
   if (!isPlain(options)) throw new TypeError('the options must be a plain object');
+  const rest = { __proto__: null, method: undefined, url: undefined, body: undefined, json: undefined };
   const keys = ObjectKeys(options);
   for (let i = 0; i < keys.length; i++) {
-    let known = false;
-    for (let j = 0; j < OPTIONS.length; j++) known ||= OPTIONS[j] === keys[i];
-    if (!known) throw new TypeError(`unknown option '${keys[i]}'; there are headers, query, timeoutMs, body and json`);
+    const value = options[keys[i]];
+    if (value === undefined) continue;
+    switch (keys[i]) {
+      case 'headers':
+        if (value !== null) addHeaders(head.headers, value);
+        break;
+      case 'query':
+        if (value !== null) rest.query = value;
+        break;
+      case 'timeoutMs':
+        if (typeof value !== 'number' || !NumberIsFinite(value) || value <= 0) {
+          throw new TypeError('timeoutMs must be a positive number of milliseconds');
+        }
+        head.timeoutMs = value;
+        break;
+      case 'method':
+      case 'url':
+      case 'body':
+      case 'json':
+        rest[keys[i]] = value;
+        break;
+      default:
+        throw new TypeError(`unknown option '${keys[i]}'; there are headers, query, timeoutMs, body and json`);
+    }
   }
+  return rest;
+};
+
+const bodyFor = (head, body, value) => {
+  const { headers } = head;
+  if (value !== undefined) {
+    if (body !== undefined) throw new TypeError('give either body or json, not both');
+    headers['content-type'] ??= 'application/json';
+    return json(value, -1);
+  }
+  if (body === undefined || body === null) return undefined;
+  if (typeof body === 'string') {
+    headers['content-type'] ??= 'text/plain;charset=UTF-8';
+    return body;
+  }
+  if (!isBinary(body)) throw new TypeError('body must be a string, a Uint8Array or an ArrayBuffer; for a JSON value use json');
+  headers['content-type'] ??= 'application/octet-stream';
+  return bytesOf(body);
 };
 
 /** Builds the head and body of one request, hands them over, and waits. `trace` holds the script's stack of now. */
-const send = async (mode, options, trace) => {
-  checkOptions(options);
-  const url = ownValue(options, 'url');
-  const method = ownValue(options, 'method');
-  if (typeof url !== 'string' && !isObject(url)) throw new TypeError('url must be a string or a URL');
-  if (method !== undefined && typeof method !== 'string') throw new TypeError('method must be a string');
-  const headers = headersOf(ownValue(options, 'headers'));
-  let body = ownValue(options, 'body');
-  const value = ownValue(options, 'json');
-  if (value !== undefined) {
-    if (body !== undefined) throw new TypeError('give either body or json, not both');
-    body = json(value, -1);
-    headers['content-type'] ??= 'application/json';
-  } else if (isBinary(body)) {
-    body = bytesOf(body);
-    headers['content-type'] ??= 'application/octet-stream';
-  } else if (typeof body === 'string') {
-    headers['content-type'] ??= 'text/plain;charset=UTF-8';
-  } else if (body !== undefined && body !== null) {
-    throw new TypeError('body must be a string, a Uint8Array or an ArrayBuffer; for a JSON value use json');
+const send = async (mode, method, url, options, body, value, trace) => {
+  const head = { __proto__: null, method, url, headers: { __proto__: null }, timeoutMs: null };
+  let query;
+  if (options !== undefined && options !== null) {
+    const rest = applyOptions(head, options);
+    query = rest.query;
+    body ??= rest.body;
+    value ??= rest.json;
+    if (method === undefined) {
+      head.method = rest.method ?? 'GET';
+      head.url = rest.url;
+    }
   }
-  const head = {
-    __proto__: null,
-    method: method === undefined ? 'GET' : StringPrototypeToUpperCase(method),
-    url: withQuery(String(url), ownValue(options, 'query')),
-    headers,
-    timeoutMs: timeoutOf(ownValue(options, 'timeoutMs')),
-  };
-  return perform('http', mode, head, body ?? undefined, trace, head, newError);
+  if (typeof head.method !== 'string') throw new TypeError('method must be a string');
+  if (typeof head.url !== 'string') {
+    if (!isObject(head.url)) throw new TypeError('url must be a string or a URL');
+    head.url = String(head.url);
+  }
+  head.method = StringPrototypeToUpperCase(head.method);
+  if (query !== undefined) head.url = addQuery(head.url, query);
+  return perform('http', mode, head, bodyFor(head, body, value), trace, newError);
 };
 
-const started = (mode, options, trace) => protectPromise(send(mode, options, trace));
+const start = (self, mode, method, url, options, body, value) =>
+  protectPromise(send(mode, method, url, options, body, value, traceHere(self)));
 
-const merged = (url, options, method, extra) => {
-  const given = options ?? {};
-  if (!isPlain(given)) return given; // refused by send
-  const all = { __proto__: null };
-  const keys = ObjectKeys(given);
-  for (let i = 0; i < keys.length; i++) all[keys[i]] = given[keys[i]];
-  if (extra !== undefined) {
-    const added = ObjectKeys(extra);
-    for (let i = 0; i < added.length; i++) all[added[i]] = extra[added[i]];
-  }
-  all.url = url;
-  all.method = method;
-  return all;
-};
+/** A body argument: text and bytes are sent as they are, anything else as JSON. */
+const withBody = (self, method, url, body, options) =>
+  body === undefined || body === null || typeof body === 'string' || isBinary(body)
+    ? start(self, TEXT, method, url, options, body)
+    : start(self, TEXT, method, url, options, undefined, body);
 
-const bodyOption = (body) =>
-  body === undefined || body === null ? undefined
-  : typeof body === 'string' || isBinary(body) ? { __proto__: null, body } : { __proto__: null, json: body };
-
-export const request = (options) => started(TEXT, options, traceHere(request));
-export const get = (url, options) => started(TEXT, merged(url, options, 'GET'), traceHere(get));
-export const head = (url, options) => started(TEXT, merged(url, options, 'HEAD'), traceHere(head));
-export const post = (url, body, options) => started(TEXT, merged(url, options, 'POST', bodyOption(body)), traceHere(post));
-export const put = (url, body, options) => started(TEXT, merged(url, options, 'PUT', bodyOption(body)), traceHere(put));
-export const patch = (url, body, options) => started(TEXT, merged(url, options, 'PATCH', bodyOption(body)), traceHere(patch));
-export const del = (url, options) => started(TEXT, merged(url, options, 'DELETE'), traceHere(del));
-export const getText = (url, options) => started(TEXT, merged(url, options, 'GET'), traceHere(getText));
-export const getBytes = (url, options) => started(BYTES, merged(url, options, 'GET'), traceHere(getBytes));
-export const getJson = (url, options) => started(JSON_BODY, merged(url, options, 'GET'), traceHere(getJson));
+export const request = (options) => start(request, TEXT, undefined, undefined, options ?? {});
+export const get = (url, options) => start(get, TEXT, 'GET', url, options);
+export const head = (url, options) => start(head, TEXT, 'HEAD', url, options);
+export const post = (url, body, options) => withBody(post, 'POST', url, body, options);
+export const put = (url, body, options) => withBody(put, 'PUT', url, body, options);
+export const patch = (url, body, options) => withBody(patch, 'PATCH', url, body, options);
+export const del = (url, options) => start(del, TEXT, 'DELETE', url, options);
+export const getText = (url, options) => start(getText, TEXT, 'GET', url, options);
+export const getBytes = (url, options) => start(getBytes, BYTES, 'GET', url, options);
+export const getJson = (url, options) => start(getJson, JSON_BODY, 'GET', url, options);
 export const postJson = (url, value, options) =>
-  started(JSON_BODY, merged(url, options, 'POST', { __proto__: null, json: value === undefined ? null : value }), traceHere(postJson));
+  start(postJson, JSON_BODY, 'POST', url, options, undefined, value === undefined ? null : value);
 
 export default freeze({ request, get, head, post, put, patch, del, getText, getBytes, getJson, postJson, HttpError });

@@ -9,7 +9,7 @@ JSContext *ctx;
 uint8_t *buffer;
 uint32_t buffer_room_bytes;
 
-static JSValue main_function, prepare_function;
+static JSValue main_function, freeze_function;
 static uint32_t unhandled_count;
 static JSValue unhandled_promise = JS_UNDEFINED, unhandled_reason = JS_UNDEFINED;
 
@@ -91,20 +91,22 @@ static int text_to_state(JSValue error) {
     return -1;
 }
 
-/* Evaluates the stdlib and closes the door to it. Texts of an error are left at `scratch`. */
-EXPORT("ready") int ready(uint8_t *scratch) {
+/* Evaluates the stdlib and closes the door to it. The text of an error is left at scratch; without one, scratch is the run's first memory. */
+EXPORT("ready") int ready(uint8_t *scratch, uint32_t scratch_bytes) {
     buffer = scratch;
     if (JS_HasException(ctx)) return text_to_state(JS_GetException(ctx));
     main_function = exported("keelbox:boot.js", "main");
     if (JS_IsException(main_function)) return text_to_state(JS_GetException(ctx));
-    prepare_function = exported("keelbox:boot.js", "prepare");
-    if (JS_IsException(prepare_function)) return text_to_state(JS_GetException(ctx));
+    freeze_function = exported("keelbox:boot.js", "deepFreeze");
+    if (JS_IsException(freeze_function)) return text_to_state(JS_GetException(ctx));
     describe_function = exported("keelbox:boot.js", "describe");
     if (JS_IsException(describe_function)) return text_to_state(JS_GetException(ctx));
     modules_sealed = 1;
     unhandled_count = 0;
     JS_RunGC(rt);
-    memset(scratch, 0, 65536);
+    memset(scratch, 0, scratch_bytes);
+    keelbox_seal_arenas(rt);
+    malloc_seal(scratch, scratch_bytes);
     state.heap_peak_bytes = state.heap_bytes;
     return 0;
 }
@@ -197,6 +199,23 @@ static int read_modules(uint32_t *at, JSValue *entry) {
     return JS_ResolveModule(ctx, *entry);
 }
 
+/* Puts the call's data in place before the first module of the tool is evaluated. */
+static int provide(JSValue call) {
+    static const char *const names[] = {"toolOptions", "flowContext", "dictionary", "session"};
+    JSValue global = JS_GetGlobalObject(ctx);
+    int r = 0;
+    for (size_t i = 0; i < sizeof names / sizeof *names && r >= 0; i++)
+        r = JS_DefinePropertyValueStr(ctx, global, names[i], JS_GetPropertyStr(ctx, call, names[i]),
+                                      JS_PROP_ENUMERABLE | JS_PROP_HAS_WRITABLE | JS_PROP_HAS_CONFIGURABLE);
+    JS_FreeValue(ctx, global);
+    if (r < 0) return r;
+    JSValue ambient = JS_GetPropertyStr(ctx, call, "ambient");
+    JSValue frozen = JS_Call(ctx, freeze_function, JS_UNDEFINED, 1, (JSValueConst *)&ambient);
+    JS_FreeValue(ctx, ambient);
+    JS_FreeValue(ctx, frozen);
+    return JS_IsException(frozen) ? -1 : 0;
+}
+
 EXPORT("start") uint32_t start(uint32_t address, uint32_t room_bytes) {
     uint32_t at = take_header(address, room_bytes);
     JSValue entry = JS_UNDEFINED;
@@ -204,12 +223,11 @@ EXPORT("start") uint32_t start(uint32_t address, uint32_t room_bytes) {
     JSValue call = JS_ParseJSON(ctx, (char *)buffer + at, limits.call_bytes, "<call>");
     if (JS_IsException(call)) return load_failed();
     JSModuleDef *m = JS_VALUE_GET_PTR(entry);
-    JSValue r = JS_Call(ctx, prepare_function, JS_UNDEFINED, 1, (JSValueConst *)&call);
-    if (JS_IsException(r)) return load_failed();
+    if (provide(call) < 0) return load_failed();
     JSValue evaluated = JS_EvalFunction(ctx, entry);
     if (JS_IsException(evaluated)) return load_failed();
     JSValue arguments[3] = {evaluated, JS_GetModuleNamespace(ctx, m), call};
-    r = JS_Call(ctx, main_function, JS_UNDEFINED, 3, (JSValueConst *)arguments);
+    JSValue r = JS_Call(ctx, main_function, JS_UNDEFINED, 3, (JSValueConst *)arguments);
     if (JS_IsException(r)) {
         JSValue error = JS_GetException(ctx);
         report_error(JS_IsUncatchableError(error) ? FAIL_INTERRUPTED : FAIL_THREW, error);

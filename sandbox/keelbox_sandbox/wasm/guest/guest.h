@@ -74,6 +74,10 @@ extern const JSMallocFunctions heap_functions;
 void heap_set_limit(uint32_t bytes);
 void heap_collect_early(void); /* keeps the collector ahead of the limit; called at polls */
 
+/* malloc.c: the last call before the snapshot; from then on memory comes from fresh..fresh + bytes first. */
+void malloc_seal(void *fresh, size_t bytes);
+void keelbox_seal_arenas(JSRuntime *rt); /* the same for the engine's small blocks; patched into quickjs.c by build.py */
+
 /* outbox.c: logs, writes, progress and refused ops, in order, for the host to read. Not counted as heap; capped by the limits. */
 enum record { RECORD_LOG = 1, RECORD_WRITE = 2, RECORD_PROGRESS = 3, RECORD_REFUSED = 4 };
 struct text { const char *data; uint32_t bytes; };

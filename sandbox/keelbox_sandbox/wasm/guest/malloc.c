@@ -84,6 +84,17 @@ static int segment_add(uint8_t *from, uint8_t *to) {
     return 0;
 }
 
+void malloc_seal(void *fresh, size_t bytes) {
+    /* Free blocks of the snapshot are given up: a run that filled its holes would touch, and so copy, a page for almost each of its first
+     * allocations. It starts in fresh memory instead. */
+    for (int c = 0; c < CLASSES_COUNT; c++) {
+        for (struct node *n = bins[c]; n; n = n->next) n->block.tag = size_of(&n->block);
+        bins[c] = NULL;
+    }
+    filled[0] = filled[1] = 0;
+    segment_add(fresh, (uint8_t *)fresh + bytes);
+}
+
 static struct block *find(uint32_t bytes) {
     uint32_t c = class_of(bytes);
     int tries = 8; /* blocks of the same class may still be too small */
