@@ -1,8 +1,8 @@
 """The one strict JSON codec: everything that crosses a boundary goes through it.
 
-Python's own ``json`` takes NaN, Infinity, ``1e999``, duplicate keys (last wins) and lone surrogates, raises ValueError on
-5,000-digit integers and RecursionError on deep nesting; each of these became a wrong value or a traceback somewhere else.
-Here they are one error, `CodecError`, which names the path.
+Python's own ``json`` takes NaN, Infinity, ``1e999``, duplicate keys (last wins) and lone surrogates, raises ValueError
+on 5,000-digit integers and RecursionError on deep nesting; each of these became a wrong value or a traceback somewhere
+else. Here they are one error, `CodecError`, which names the path.
 """
 
 from __future__ import annotations

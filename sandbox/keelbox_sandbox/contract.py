@@ -193,15 +193,17 @@ Event: TypeAlias = LogLine | Write | Progress | RefusedOp
 class Op:
     """One request of the script, exactly as it crossed the wall: every field is untrusted.
 
-    kind ``http``: head ``{"method", "url", "headers": {name: value}, "timeoutMs": number | null}``, body = the bytes to send.
-    kind ``agent``: head ``{"read": "messages" | "last-reply", "agentId", "sessionID", "last": int | null}``, no body.
+    kind ``http``: head ``{"method", "url", "headers": {name: value}, "timeoutMs": number | null}``; the body is what is
+    to be sent.
+
+    kind ``agent``: head ``{"read": "messages" | "last-reply", "agentId", "sessionID", "last": int | null}``; no body.
     """
 
     number: int
     """1 for the first op of the run."""
     kind: Literal["http", "agent"]
     head: Mapping[str, Any]
-    body: bytes
+    body: bytes = field(repr=False)
     writes: Sequence[Write]
     """What the run has staged so far (a read sees its own run's writes)."""
     room_bytes: int
@@ -217,7 +219,7 @@ class Reply:
     """
 
     head: Mapping[str, Any]
-    body: bytes | bytearray | memoryview = b""
+    body: bytes | bytearray | memoryview = field(default=b"", repr=False)
 
 
 class OpError(Exception):
@@ -299,7 +301,7 @@ class Inspection:
     """What can be known of one module without running it."""
 
     imports: tuple[str, ...]
-    """Names of the modules that it imports statically, resolved against its own name; ``system/*`` included."""
+    """Names of the tool's own modules that it imports statically, resolved against its own name."""
     exports: tuple[str, ...]
 
 
@@ -344,8 +346,8 @@ class Sandbox(Protocol):
             script: what to run.
             call: what it is given.
             limits: what it may use.
-            perform: carries out one op. Raises `OpError` for what the script may know; anything else that it raises ends
-                the run as ``host-error``.
+            perform: carries out one op. Raises `OpError` for what the script may know; anything else that it raises
+                ends the run as ``host-error``.
             observe: told of each log line, staged write, progress and refused op, in order, before the next op is
                 performed and before ``run`` returns.
 

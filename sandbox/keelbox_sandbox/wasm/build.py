@@ -1,12 +1,13 @@
-"""Builds ``guest/build/guest.wasm``: hatchling's hook, and ``python sandbox/keelbox_sandbox/wasm/build.py`` for a checkout.
+"""Builds ``guest/build/guest.wasm``: hatchling's hook, and a script for a checkout.
 
-1. quickjs-ng's C sources come from its pinned, hash-checked source distribution. ``KEELBOX_QUICKJS_SDIST`` may name a local copy of
-   that file, for builds without a registry.
+1. quickjs-ng's C sources come from its pinned, hash-checked source distribution. ``KEELBOX_QUICKJS_SDIST`` may name a
+   local copy of that file, for builds without a registry.
 2. ziglang compiles them with our glue to wasm32-wasi (about 20 s).
 3. The snapshot is taken (about 1 s).
 
-The result of 2 is kept in the user's cache under the hash of everything that went into it, so that a second build is instant; the result
-itself carries the hash of sources, flags and stdlib as a custom section, and is made again when that differs.
+The result of 2 is kept in the user's cache under the hash of everything that went into it, so that a second build is
+instant; the result itself carries the hash of sources, flags and stdlib as a custom section, and is made again when
+that differs.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ def _poll_first(jump: str, indent: str) -> tuple[str, str, str]:
 
 # What is changed in the engine's sources: (file, text that stands there exactly once, its replacement).
 PATCHES = (
-    # It polls for interruption after a jump back; polled before it, the line that the author is shown is inside the loop.
+    # It polls for interruption after a jump back; polled before it, the line that the author is shown is inside the
+    # loop.
     *(
         _poll_first(f"pc += {offset};", " " * 12)
         for offset in ("(int32_t)get_u32(pc)", "(int16_t)get_u16(pc)", "(int8_t)pc[0]")
@@ -52,8 +54,9 @@ PATCHES = (
         for test in ("res", "!res")
         for offset in ("(int32_t)get_u32(pc - 4) - 4", "(int8_t)pc[-1] - 1")
     ),
-    # It gives each of 31 block sizes an arena of one page, so that a small run touches (and so copies) a page for almost each object. Arenas
-    # start small here and double; and after the snapshot, holes in the snapshot's arenas are not filled: new objects lie side by side.
+    # It gives each of 31 block sizes an arena of one page, so that a small run touches (and so copies) a page for
+    # almost each object. Arenas start small here and double; and after the snapshot, holes in the snapshot's arenas are
+    # not filled: new objects lie side by side.
     (
         "quickjs.c",
         "static no_inline JSArena *arena_new(JSRuntime *rt, int block_size_idx)\n{",
@@ -172,8 +175,9 @@ def _download(path: Path) -> None:
         requirement = Path(folder) / "requirement.txt"
         requirement.write_text(f"{SDIST_REQUIREMENT} --hash=sha256:{SDIST_SHA256}\n", "utf-8")
         command = [
-            sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-binary", ":all:",
-            "--no-build-isolation", "--require-hashes", "--dest", folder, "--requirement", str(requirement),
+            sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps",
+            "--no-binary", ":all:", "--no-build-isolation", "--require-hashes", "--dest", folder, "--requirement",
+            str(requirement),
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         found = Path(folder) / SDIST
@@ -270,4 +274,4 @@ else:
 
 
 if __name__ == "__main__":
-    print("built" if build() else "up to date", OUTPUT)  # noqa: T201
+    print("built" if build() else "up to date", OUTPUT)

@@ -1,8 +1,9 @@
 """wasmtime's C functions that a run needs, called directly.
 
-The library's Python objects look exports up by name, build a function type for each call and convert each value; measured, that was more than
-half of a fresh run's time. Here a call is one foreign call with plain integers. Every function is a fresh ctypes object (``dll[name]``), so that
-the library's own declarations stay as they are. Addresses are integers; 0 is NULL.
+The library's Python objects look exports up by name, build a function type for each call and convert each value;
+measured, that was more than half of a fresh run's time. Here a call is one foreign call with plain integers. Every
+function is a fresh ctypes object (``dll[name]``), so that the library's own declarations stay as they are. Addresses
+are integers; 0 is NULL.
 """
 
 from __future__ import annotations
@@ -11,16 +12,17 @@ import ctypes
 from ctypes import POINTER, Structure, byref, c_bool, c_char_p, c_int64, c_size_t, c_uint8, c_uint64, c_void_p
 from typing import Any
 
-from wasmtime import _bindings
+from wasmtime import _bindings  # the one place that loads the library
 
 __all__ = [
-    "EPOCH_CALLBACK", "HOST_FUNCTION", "UPDATE_CONTINUE", "Extern", "Instance", "RawValues", "call_unchecked", "caller_context",
-    "caller_export", "config_async_stack_size", "context_set_epoch_deadline", "epoch_callback", "error_new", "increment_epoch", "instance_export", "instantiate",
-    "linker_define", "memory_data", "memory_grow", "memory_size", "new_pointer", "store_context", "store_delete", "store_limiter",
-    "store_new", "take_error", "take_trap", "trap_new",
+    "EPOCH_CALLBACK", "HOST_FUNCTION", "UPDATE_CONTINUE", "Extern", "Instance", "RawValues", "call_unchecked",
+    "caller_context", "caller_export", "config_async_stack_size", "context_set_epoch_deadline", "epoch_callback",
+    "error_new", "increment_epoch", "instance_export", "instantiate", "linker_define", "memory_data", "memory_grow",
+    "memory_size", "new_pointer", "store_context", "store_delete", "store_limiter", "store_new", "take_error",
+    "take_trap", "trap_new",
 ]  # fmt: skip
 
-_dll = _bindings.dll
+_dll: Any = _bindings.__dict__["dll"]
 UPDATE_CONTINUE = 0
 
 

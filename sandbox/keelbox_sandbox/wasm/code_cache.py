@@ -1,8 +1,9 @@
-"""Compiled code on disk: the user's own folder, verified before it is trusted, made again when it is missing or damaged.
+"""Compiled code on disk: the user's own folder, verified before it is trusted, made again when it is damaged.
 
-Loading native code is running it. So a file is taken only from a folder that belongs to this user and that nobody else can write to, only
-under a name that says what it was made of (the guest's hash, wasmtime's version, the processor's features), and only if its content has the hash
-that stands at its start. Anything else is not an error: the code is compiled anew.
+Loading native code is running it. So a file is taken only from a folder that belongs to this user and that nobody else
+can write to, only under a name that says what it was made of (the guest's hash, wasmtime's version, the processor's
+features), and only if its content has the hash that stands at its start. Anything else is not an error: the code is
+compiled anew.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _DIGEST_BYTES = 32
 
 
 def cache_folder() -> Path:
-    """Where compiled code is kept: ``KEELBOX_CACHE``, else ``keelbox`` in the user's cache folder. Made with mode 0700."""
+    """Where compiled code is kept: ``KEELBOX_CACHE``, else ``keelbox`` in the user's cache folder (made with 0700)."""
     given = os.environ.get("KEELBOX_CACHE")
     if given:
         folder = Path(given)
@@ -52,7 +53,7 @@ def load(folder: Path, name: str) -> bytes | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return None
-    with open(descriptor, "rb") as file:
+    with os.fdopen(descriptor, "rb") as file:
         if not (_is_private(folder.stat()) and _is_private(os.fstat(file.fileno()))):
             return None
         data = file.read()

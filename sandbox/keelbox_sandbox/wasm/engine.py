@@ -1,10 +1,12 @@
 """The engine: wasmtime configured for untrusted guests, the guest module, and the clock that stops runs.
 
-One engine serves the process. It holds what all runs share and none can change: the compiled guest, the two imports, and the epoch.
+One engine serves the process. It holds what all runs share and none can change: the compiled guest, the two imports,
+and the epoch.
 
-The epoch is wasmtime's hard stop: compiled code compares a counter at each function entry and loop turn, inside the engine's built-ins as
-anywhere. A thread raises the counter every `TICK_S` while guests run; at each tick the running guest's own thread asks its run whether it may
-go on (`EpochCallback`), with exact processor and wall time. So a run that is merely kept waiting by others is never cut for it.
+The epoch is wasmtime's hard stop: compiled code compares a counter at each function entry and loop turn, inside the
+engine's built-ins as anywhere. A thread raises the counter every `TICK_S` while guests run; at each tick the running
+guest's own thread asks its run whether it may go on (`EpochCallback`), with exact processor and wall time. So a run
+that is merely kept waiting by others is never cut for it.
 """
 
 from __future__ import annotations
@@ -30,8 +32,9 @@ IDLE_TICKS_COUNT = 50
 """Ticks without a guest after which the thread sleeps until the next one: waking it for each run would cost more."""
 
 WASM_STACK_BYTES = 8 * 1024 * 1024
-"""Native stack of one guest call. The guest's own limit (``stack_kib``) is counted on its C stack in linear memory, where its frames take about
-half of what they take natively; measured by the recursion tests. The threads have `THREAD_STACK_BYTES`."""
+"""Native stack of one guest call. The guest's own limit (``stack_kib``) is counted on its C stack in linear memory,
+where its frames take about half of what they take natively; measured by the recursion tests. The threads have
+`THREAD_STACK_BYTES`."""
 
 THREAD_STACK_BYTES = 12 * 1024 * 1024
 RANDOM_BYTES_MAX = 4096
@@ -47,7 +50,7 @@ def guest_path() -> Path:
 
 
 def wasmtime_version() -> str:
-    """The installed version, from the folder name of its metadata (importlib.metadata would cost 15 ms of each start)."""
+    """The installed version, from the name of its metadata's folder (importlib.metadata costs 15 ms of each start)."""
     package = Path(wasmtime.__file__).parent
     names = [path.name for path in package.parent.glob("wasmtime-*.dist-info")]
     return names[0].removeprefix("wasmtime-").removesuffix(".dist-info") if names else "unknown"
@@ -127,7 +130,7 @@ class Engine:
             def host_function(data: int, caller: int, values: int, count: int) -> int:
                 try:
                     body(caller, capi.RawValues.from_address(values))
-                except BaseException:  # noqa: BLE001 - nothing may unwind through the guest's frames
+                except BaseException:
                     text = b"an import of the guest failed"
                     return int(capi.trap_new(text, len(text)))
                 return 0

@@ -1,7 +1,7 @@
 """One instance of the guest: made for one run (or one compilation), entered a few times, dropped.
 
-Everything that is read from linear memory is hostile: addresses and sizes are unsigned 32-bit numbers that are checked against the
-memory's present size before anything is copied (SECURITY §0.5). What fails a check is a `CrashError`.
+Everything that is read from linear memory is hostile: addresses and sizes are unsigned 32-bit numbers that are checked
+against the memory's present size before anything is copied (SECURITY §0.5). What fails a check is a `CrashError`.
 
 Not thread-safe; `enter` and `close` run in a worker thread, one at a time.
 """
@@ -23,7 +23,8 @@ HARD_AFTER_S = 0.05
 """From the soft stop (the guest's own poll, which gives a script line) to the hard one (a trap)."""
 
 OVERHEAD_BYTES = 2 * 1024 * 1024
-"""Linear memory beyond heap, buffer and outbox: the rounding of blocks and segments. The C stack and data are in the initial size."""
+"""Linear memory beyond heap, buffer and outbox: the rounding of blocks and segments. The C stack and data are in the
+initial size."""
 
 ENVELOPE_BYTES = 128 * 1024
 """Room in the exchange buffer beside one body: heads, and the NUL that the guest's parser wants."""
@@ -50,7 +51,8 @@ class Isolate:
 
     Args:
         engine: the process's engine.
-        heap_bytes, buffer_bytes, outbox_bytes: what the linear memory may grow to, beside the guest's own initial memory.
+        heap_bytes, buffer_bytes, outbox_bytes: what the linear memory may grow to, beside the guest's own initial
+        memory.
         cpu_s: processor time for all calls together.
         wall_deadline_s: absolute, on `time.monotonic`.
     """
@@ -150,9 +152,8 @@ class Isolate:
             count = len(part)
             if at + count > self.room_bytes:
                 raise ValueError("more than the exchange buffer holds")
-            if not isinstance(part, bytes):
-                part = bytes(part)
-            ctypes.memmove(self._base + self.buffer_address + at, part, count)
+            data = part if isinstance(part, bytes) else bytes(part)
+            ctypes.memmove(self._base + self.buffer_address + at, data, count)
             at += count
 
     def read_buffer(self, *counts: int) -> list[bytes]:
@@ -234,7 +235,7 @@ def _epoch(context: int, data: int, delta: Any, kind: Any) -> int:
             delta[0] = 1
             kind[0] = capi.UPDATE_CONTINUE
             return 0
-    except BaseException:  # noqa: BLE001, S110 - nothing may unwind through the guest's frames; the guest ends below
+    except BaseException:  # noqa: S110 - nothing may unwind through the guest's frames; the guest ends below
         pass
     return int(capi.error_new(b"stopped by the host"))
 

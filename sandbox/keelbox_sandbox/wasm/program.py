@@ -1,7 +1,7 @@
 """A script's compiled form, and where it comes from: one compilation sandbox for each module, never the run's own.
 
-Parsers are attack surface, so the host never parses a tool's source; what a compilation leaves is bytecode that only runs of the same script
-read, and the names that it imports.
+Parsers are attack surface, so the host never parses a tool's source; what a compilation leaves is bytecode that only
+runs of the same script read, and the names that it imports.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def compile_module(
                 bytecode, imports = isolate.read_buffer(*state.part_bytes[:2])
                 names = tuple(imports.decode("utf-8", "replace").splitlines())
                 return Module(bytecode, names), isolate.cpu_ns / 1e9
-            texts = isolate.read_buffer(*state.part_bytes[:3])
+            texts = isolate.read_buffer(*state.part_bytes)
             return from_report(state, texts, isolate.stop, limits, (name,)), isolate.cpu_ns / 1e9
         except CrashError as error:
             return from_crash(error, isolate.state(), isolate.stop, limits), isolate.cpu_ns / 1e9
@@ -149,8 +149,8 @@ def export_names(
         try:
             state = isolate.enter("inspect", isolate.buffer_address, isolate.room_bytes)
             if state.phase == Phase.DONE:
-                return tuple(str(name) for name in codec.decode(isolate.read_buffer(state.part_bytes[0])[0]))
-            return from_report(state, isolate.read_buffer(*state.part_bytes[:3]), isolate.stop, limits, ())
+                return tuple(str(name) for name in codec.decode(isolate.read_buffer(state.part1_bytes)[0]))
+            return from_report(state, isolate.read_buffer(*state.part_bytes), isolate.stop, limits, ())
         except (CrashError, codec.CodecError) as error:
             crash = error if isinstance(error, CrashError) else CrashError(str(error))
             return from_crash(crash, isolate.state(), isolate.stop, limits)

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, cast
 
 import anyio
@@ -118,7 +119,7 @@ class Run:
                 answer = await self._answer(step)
                 if isinstance(answer, RunFailure):
                     return self.failed(answer)
-                step = await self._threads.call(lambda: self._resume(*answer), self.stop)  # noqa: B023 - awaited at once
+                step = await self._threads.call(partial(self._resume, *answer), self.stop)
         finally:
             if self._isolate is not None:
                 self._isolate.close()
@@ -126,11 +127,11 @@ class Run:
     def failed(self, failure: RunFailure) -> RunResult:
         """The result of a run that did not return cleanly."""
         return RunResult(
-            code=failure.code, message=failure.message, hint=failure.hint, stack=failure.stack, location=failure.location,
-            **self._common(),
+            code=failure.code, message=failure.message, hint=failure.hint, stack=failure.stack,
+            location=failure.location, **self._common(),
         )  # fmt: skip
 
-    # --- in a guest thread ---------------------------------------------------------------------------------------------------
+    # --- in a guest thread ---
 
     def _start(self, program: Program, call: bytes) -> _Step:
         limits = self._limits
@@ -161,7 +162,7 @@ class Run:
             if state.phase == Phase.SUSPENDED:
                 step.parts = isolate.read_buffer(state.op_head_bytes, state.op_body_bytes)
             elif state.phase in (Phase.DONE, Phase.FAILED):
-                step.parts = isolate.read_buffer(*state.part_bytes[:3])
+                step.parts = isolate.read_buffer(*state.part_bytes)
             else:
                 raise CrashError(f"the guest is in phase {state.phase}")
         except CrashError as error:
@@ -182,7 +183,7 @@ class Run:
     def _outbox_bytes(self) -> int:
         return int(self._limits.staged_mib * MIB + self._limits.log_kib * KIB) + _RECORD_ROOM_BYTES
 
-    # --- on the event loop ---------------------------------------------------------------------------------------------------
+    # --- on the event loop ---
 
     def _take(self, step: _Step) -> None:
         state = step.state
@@ -246,7 +247,7 @@ class Run:
             )
         except OpError as error:
             return False, codec.encode({"code": error.code, "message": error.message}), b""
-        except Exception as error:  # noqa: BLE001 - the run ends, and says of the host no more than the kind of fault
+        except Exception as error:
             return RunFailure(
                 code=FailureCode.HOST_ERROR,
                 message=f"the host failed to perform the operation ({type(error).__name__})",
@@ -276,8 +277,8 @@ class Run:
         if not isinstance(dictionary, dict) or not isinstance(session, dict):
             return self.failed(_crashed("the guest's dictionary or session is not an object"))
         return RunResult(
-            code=None, value=value, dictionary=cast("dict[str, Any]", dictionary), session=cast("dict[str, Any]", session),
-            **self._common(),
+            code=None, value=value, dictionary=cast("dict[str, Any]", dictionary), session=cast("dict[str, Any]",
+            session), **self._common(),
         )  # fmt: skip
 
     def _common(self) -> dict[str, Any]:

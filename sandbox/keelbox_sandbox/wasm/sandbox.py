@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import anyio
 
@@ -30,8 +31,8 @@ from .threads import GuestThreads
 __all__ = ["WasmSandbox"]
 
 GUEST_THREADS_COUNT = 32
-"""Guest calls under way at once. Far more than cores, so that scripts that spin until their limit leave room for the others: the
-operating system shares the cores among the threads. Waiting runs need no thread."""
+"""Guest calls under way at once. Far more than cores, so that scripts that spin until their limit leave room for the
+others: the operating system shares the cores among the threads. Waiting runs need no thread."""
 
 PROGRAMS_ROOM_BYTES = 64 * 1024 * 1024
 
@@ -39,7 +40,8 @@ PROGRAMS_ROOM_BYTES = 64 * 1024 * 1024
 class WasmSandbox:
     """Runs JavaScript tools, each run in a fresh instance of quickjs-ng.
 
-    Safe to share between the tasks of one event loop. Close it with `aclose` (or use it as an async context manager): its threads end then.
+    Safe to share between the tasks of one event loop. Close it with `aclose` (or use it as an async context manager):
+    its threads end then.
 
     Args:
         threads_count: guest calls that may run at once; more wait.
@@ -111,7 +113,7 @@ class WasmSandbox:
             deadline_s = time.monotonic() + limits.wall_s
             work = _Work()
             names = await self._threads.call(
-                lambda p=program, d=deadline_s, w=work: export_names(self._engine(), p, limits, d, w.adopt), work.stop
+                partial(export_names, self._engine(), program, limits, deadline_s, work.adopt), work.stop
             )
             if isinstance(names, RunFailure):
                 raise ScriptError(names.code, names.message, hint=names.hint, location=names.location)

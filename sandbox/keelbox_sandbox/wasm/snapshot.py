@@ -1,11 +1,11 @@
 """The snapshot: runs the guest's initialisation once and writes its memory back into the module as data segments.
 
-A new instance of the result starts initialised, and the pages come copy-on-write from one image. The bytes are reproducible: the
-clock stands still and the random source gives zeros while the snapshot is made, and nothing of either is kept (each run is seeded by
-its host).
+A new instance of the result starts initialised, and the pages come copy-on-write from one image. The bytes are
+reproducible: the clock stands still and the random source gives zeros while the snapshot is made, and nothing of either
+is kept (each run is seeded by its host).
 
-The module must have one memory and no globals that initialisation changes, other than the stack pointer, which is back at its start when
-a call has returned. Both are checked.
+The module must have one memory and no globals that initialisation changes, other than the stack pointer, which is back
+at its start when a call has returned. Both are checked.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def take(raw: bytes, modules: Mapping[str, str]) -> bytes:
     linker = wasmtime.Linker(store.engine)
     i32, i64 = wasmtime.ValType.i32(), wasmtime.ValType.i64()
     linker.define_func("keelbox", "clock", wasmtime.FuncType([], [i64]), lambda: 0)
-    linker.define_func("keelbox", "random", wasmtime.FuncType([i32, i32], []), lambda to, count: None)
+    linker.define_func("keelbox", "random", wasmtime.FuncType([i32, i32], []), _no_random)
     exports = linker.instantiate(store, wasmtime.Module(store.engine, raw)).exports(store)
     memory = exports["memory"]
     assert isinstance(memory, wasmtime.Memory)  # noqa: S101
@@ -74,6 +74,10 @@ def take(raw: bytes, modules: Mapping[str, str]) -> bytes:
         raise SnapshotError(f"the stdlib failed: {text.decode('utf-8', 'replace')}")
     image = bytes(memory.read(store, 0, memory.data_len(store)))
     return _rewrite(raw, image)
+
+
+def _no_random(to: int, count: int) -> None:
+    """The memory stays as it is: zero."""
 
 
 def _in_order(modules: Mapping[str, str]) -> Iterator[str]:
@@ -117,15 +121,16 @@ def _rewrite(raw: bytes, image: bytes) -> bytes:
     seen: set[int] = set()
     for kind, body in _sections(raw):
         seen.add(kind)
-        if kind == _MEMORY:
-            body = _memory(body, pages)
-        elif kind == _DATA_COUNT:
-            body = _uleb(len(segments))
-        elif kind == _DATA:
-            body = data
-        elif kind in (_START, _CUSTOM):
+        if kind in (_START, _CUSTOM):
             continue
-        out += bytes([kind]) + _uleb(len(body)) + body
+        new = body
+        if kind == _MEMORY:
+            new = _memory(body, pages)
+        elif kind == _DATA_COUNT:
+            new = _uleb(len(segments))
+        elif kind == _DATA:
+            new = data
+        out += bytes([kind]) + _uleb(len(new)) + new
     if _MEMORY not in seen or _DATA not in seen:
         raise SnapshotError("the guest has no memory or no data of its own")
     return bytes(out)

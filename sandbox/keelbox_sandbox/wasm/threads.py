@@ -1,11 +1,13 @@
 """Worker threads for guest calls: few, of a known stack size, started when they are needed.
 
-A guest call may run for seconds, so it never runs on the event loop; wasmtime releases the interpreter lock while it does. anyio's own worker
-threads are not used because a guest's stack check needs a thread whose stack size we know, and because their hand-over costs a third more.
+A guest call may run for seconds, so it never runs on the event loop; wasmtime releases the interpreter lock while it
+does. anyio's own worker threads are not used because a guest's stack check needs a thread whose stack size we know, and
+because their hand-over costs a third more.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
@@ -45,8 +47,8 @@ class GuestThreads:
     async def call(self, function: Callable[[], T], stop: Callable[[], None]) -> T:
         """Run ``function`` in a worker thread and give its result.
 
-        Cancellation does not leave the function running: ``stop`` is called, and the end of the function is awaited before the
-        cancellation goes on.
+        Cancellation does not leave the function running: ``stop`` is called, and the end of the function is awaited
+        before the cancellation goes on.
         """
         native: Any = current_token().native_token
         job = _Job(function, getattr(native, "call_soon_threadsafe", None) or native.run_sync_soon)
@@ -91,10 +93,8 @@ class GuestThreads:
         while (job := self._queue.get()) is not None:
             try:
                 job.result = job.function()
-            except BaseException as error:  # noqa: BLE001 - handed to the caller
+            except BaseException as error:
                 job.error = error
-            try:
+            with contextlib.suppress(RuntimeError):  # the event loop is closed: nobody waits any more
                 job.notify(job.done.set)
-            except RuntimeError:
-                pass  # the event loop is closed: nobody waits any more
             del job
