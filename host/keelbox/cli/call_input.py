@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from keelbox.errors import UsageError
-from keelbox.registry import ToolDeclaration, check_input, input_from_context
 from keelbox_sandbox.codec import CodecError, decode, encode
+
+if TYPE_CHECKING:
+    from keelbox.registry import ToolDeclaration
 
 __all__ = ["read_ambient", "read_input"]
 
@@ -40,8 +42,10 @@ def read_input(
     if input_text is not None:
         value = _decode(_read_stdin("--input") if input_text == _STDIN else input_text, "--input")
     elif context_text is not None:
-        value = _context_value(context_text) if declaration is None else input_from_context(declaration, context_text)
+        value = _context_value(declaration, context_text)
     if declaration is not None:
+        from keelbox.registry import check_input
+
         check_input(declaration, value)
     if context_text is None:
         context_text = "" if input_text is None else encode(value).decode("utf-8")
@@ -60,7 +64,11 @@ def read_ambient(text: str | None) -> dict[str, Any]:
     return cast("dict[str, Any]", value)
 
 
-def _context_value(text: str) -> Any:
+def _context_value(declaration: ToolDeclaration | None, text: str) -> Any:
+    if declaration is not None:
+        from keelbox.registry import input_from_context
+
+        return input_from_context(declaration, text)
     if not text.lstrip().startswith(("{", "[")):
         return text
     try:

@@ -30,11 +30,11 @@ def command(*, path: Path, json: bool) -> int:
     if json:
         print_document(report.document())
     else:
-        screen = Screen()
+        screen = Screen(data=True)
         for finding in report.findings:
             label = screen.style(finding.severity, "red" if finding.severity == "error" else "yellow")
-            click.echo(f"{printable(finding.place)}: {label}: {printable(finding.message)}", color=screen.colours)
+            screen.say(f"{printable(finding.place)}: {label}: {printable(finding.message)}")
             if finding.hint:
-                click.echo(f"    {printable(finding.hint)}", color=screen.colours)
-        screen.say(report.summary())
+                screen.say(f"    {printable(finding.hint)}")
+        Screen().say(report.summary())
     return Exit.FAILED if report.failed else Exit.DONE

@@ -94,7 +94,8 @@ def _show_certificate(screen: Screen, certificate: Certificate, limits: Limits, 
         if op.detail:
             screen.say(screen.style(f"  {number}: {printable(op.detail)}", dim=True))
     facts = [("writes", _writes_text(certificate)), ("used", _usage_text(certificate, limits))]
-    facts.append(("walls", ", ".join(certificate.walls) or "none reported"))
+    if certificate.walls:
+        facts.append(("walls", ", ".join(certificate.walls)))
     facts.append(("run", certificate.run_id))
     for name, text in facts:
         screen.say(f"  {name:<7} {text}")
@@ -124,15 +125,14 @@ def _writes_text(certificate: Certificate) -> str:
 
 def _usage_text(certificate: Certificate, limits: Limits) -> str:
     usage = certificate.usage
-    return " · ".join(
-        (
+    parts = [f"wall {ms_text(usage.wall_s * 1000)} of {limits.wall_s:g} s"]
+    if certificate.walls:  # a run that was cancelled has no sandbox left to tell of the rest
+        parts += [
             f"cpu {ms_text(usage.cpu_s * 1000)} of {limits.cpu_s:g} s",
-            f"wall {ms_text(usage.wall_s * 1000)} of {limits.wall_s:g} s",
             f"heap {bytes_text(usage.peak_heap_bytes)} of {limits.heap_mib:g} MiB",
             f"buffer {bytes_text(usage.buffer_peak_bytes)} of {limits.buffer_mib:g} MiB",
-            f"requests {usage.requests_count} of {limits.requests_count}",
-        )
-    )
+        ]
+    return " · ".join([*parts, f"requests {usage.requests_count} of {limits.requests_count}"])
 
 
 def show_failure(screen: Screen, outcome: RunOutcome, sources: Mapping[str, str]) -> None:
@@ -143,8 +143,9 @@ def show_failure(screen: Screen, outcome: RunOutcome, sources: Mapping[str, str]
         screen.quote(outcome.message, lines_max=_LOG_LINES_COUNT)
     if outcome.location is not None:
         _quote_source(screen, outcome.location, sources)
-    if outcome.stack:
-        screen.quote(outcome.stack.rstrip("\n"), lines_max=_LOG_LINES_COUNT)
+    stack = (outcome.stack or "").rstrip("\n")
+    if "\n" in stack or (stack and outcome.location is None):  # a single line says the place once more
+        screen.quote(stack, lines_max=_LOG_LINES_COUNT)
     if outcome.hint:
         screen.say(f"{screen.style('hint:', 'cyan')} {printable(outcome.hint)}")
 

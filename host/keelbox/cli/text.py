@@ -84,6 +84,9 @@ def lines_of(text: str, cells: int | None) -> Iterator[str]:
         start = 0
         while start == 0 or start < len(line):
             end = _fitting(line, start, cells)
+            if end < len(line):
+                space = line.rfind(" ", start + (end - start) // 2, end)
+                end = end if space < 0 else space + 1
             yield line[start:end]
             start = end
 
@@ -105,15 +108,16 @@ def ms_text(ms: float) -> str:
 
 
 class Screen:
-    """Where talk goes: stderr.
+    """One of the two streams as a person sees it: stderr for talk, stdout for data.
 
     Attributes:
         width: columns of the terminal, None if there is none (then nothing is wrapped).
         colours: whether to colour: ``NO_COLOR`` says no, ``FORCE_COLOR`` yes, else a terminal decides.
     """
 
-    def __init__(self) -> None:
-        terminal = sys.stderr.isatty()
+    def __init__(self, *, data: bool = False) -> None:
+        self._talk = not data
+        terminal = (sys.stdout if data else sys.stderr).isatty()
         self.width = shutil.get_terminal_size().columns if terminal else None
         if os.environ.get("NO_COLOR"):
             self.colours = False
@@ -122,11 +126,13 @@ class Screen:
 
     def style(self, text: str, colour: str | None = None, *, bold: bool = False, dim: bool = False) -> str:
         """Colour a text, if colours are on."""
-        return click.style(text, fg=colour, bold=bold or None, dim=dim or None) if self.colours else text
+        if not self.colours or not (colour or bold or dim):
+            return text
+        return click.style(text, fg=colour, bold=bold or None, dim=dim or None)
 
     def say(self, text: str = "") -> None:
         """Print one line (or several) of our own; untrusted parts must be harmless already."""
-        click.echo(text, err=True, color=self.colours)
+        click.echo(text, err=self._talk, color=self.colours)
 
     def quote(
         self, text: str, *, gutter: str = GUTTER, colour: str | None = None, lines_max: int | None = None

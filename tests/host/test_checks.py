@@ -1,0 +1,124 @@
+"""Hints: what is pointed at, and what is left alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from keelbox.checks import find_hints
+
+IMPORTS = """import Http, { getJson, get as load } from 'system/http';
+import * as Agent from 'system/agent';
+import fs from './fs.js';
+"""
+
+
+def rules(source: str) -> list[str]:
+    return [hint.rule for hint in find_hints("tool.js", IMPORTS + source)]
+
+
+@pytest.mark.parametrize(
+    ("source", "rule"),
+    [
+        ("const r = await fetch(url);", "no-fetch"),
+        ("new XMLHttpRequest().open();", "no-fetch"),
+        ("const x = require('fs');", "no-require"),
+        ("console.log(1);", "no-console"),
+        ("process?.exit();", "no-process"),
+        ("setTimeout(() => 1, 10);", "no-timers"),
+        ("return crypto.randomUUID();", "no-crypto"),
+        ("Buffer.from('a');", "no-buffer"),
+        ("x = `${fetch(url)}`;", "no-fetch"),
+    ],
+)
+def test_foreign_global(source: str, rule: str) -> None:
+    assert rules(source) == [rule]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "// fetch(url)\n'fetch(url)'; `fetch(url)`; /fetch(url)/;",
+        "typeof fetch;",
+        "api.fetch(url); this.process.run();",
+        "const fetch = (url) => Http.getJson(url); fetch(1);",
+        "function require(x) { return x; } require('a');",
+        "const run = (console) => console.log(1);",
+        "const { process } = input; process.run();",
+        "const x = { fetch(url) { return url; }, process: 1 };",
+        "import { console } from './log.js'; console.log(1);",
+    ],
+)
+def test_own_name_is_left_alone(source: str) -> None:
+    assert rules(source) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "Http.post(url);",
+        "getJson(url)",
+        "load(url).then((r) => r);",
+        "if (x) Http.get(url);",
+        "if (x) { y(); } else Agent.getMessages('main', {});",
+        "x = 1\nHttp.get(url)\ny()",
+        "void Http.get(url);",
+        "const r = Http.getJson(url);\nif (!r.ok) return;",
+        "let r = load(url)\nuse(r?.body)",
+    ],
+)
+def test_op_that_nobody_waits_for(source: str) -> None:
+    assert rules(source) == ["un-awaited"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "await Http.post(url);",
+        "return getJson(url);",
+        "const r = await load(url); r.ok;",
+        "const p = Http.get(url); log(); const r = await p; r.ok; p.ok;",
+        "const ask = () => Http.get(url);",
+        "const asked = [Http.get(url)];",
+        "x.\nHttp.get(url)",
+        "await\nHttp.get(url)",
+        "fs.get(url);",
+        "other.getJson(url);",
+        "Agent.setRootAgentPrompt('main', {});",
+    ],
+)
+def test_op_that_somebody_takes_is_left_alone(source: str) -> None:
+    assert rules(source) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("await Promise.all([Http.get(a), load(b)]);", ["at-once"]),
+        ("await Promise.allSettled(urls.map((url) => Http.get(url)));", ["at-once"]),
+        ("await Promise.all([Http.get(a), 1]);", []),
+        ("await Promise.all(urls.map((url) => url.trim()));", []),
+    ],
+)
+def test_ops_at_once(source: str, found: list[str]) -> None:
+    assert rules(source) == found
+
+
+def test_hint_says_where_and_what_instead() -> None:
+    (hint,) = find_hints("lib/a.js", "\n  fetch(url);")
+    assert (hint.file, hint.line, hint.column) == ("lib/a.js", 2, 3)
+    assert hint.message == "fetch does not exist in the sandbox"
+    assert "system/http" in hint.hint
+
+
+def test_example_tools_have_no_hints(pytestconfig: pytest.Config) -> None:
+    sources = sorted((pytestconfig.rootpath / "tools").rglob("*.js"))
+    assert sources
+    assert [hint for path in sources for hint in find_hints(path.name, path.read_text("utf-8"))] == []
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "piece", ["import ", "import a,", "const r=load(u);r.ok;", "Promise.all([load(u),", "fetch((", "x=>"]
+)
+def test_hostile_text_is_checked_in_linear_time(piece: str) -> None:
+    find_hints("tool.js", IMPORTS + piece * (128 * 1024 // len(piece)))
