@@ -29,7 +29,7 @@ TICK_S = 0.01
 """Between two ticks: a third of the way from a soft stop to a hard one would be enough; 10 ms cost 0.2 % of a core."""
 
 IDLE_TICKS_COUNT = 50
-"""Ticks without a guest after which the thread sleeps until the next one: waking it for each run would cost more."""
+"""Ticks without a guest after which the thread ends; starting one for each run would cost more."""
 
 WASM_STACK_BYTES = 8 * 1024 * 1024
 """Native stack of one guest call. The guest's own limit (``stack_kib``) is counted on its C stack in linear memory,
@@ -98,9 +98,9 @@ class Engine:
         self.entered = self._ticker.entered
         self.left = self._ticker.left
 
-    def close(self) -> None:
-        """End the ticking thread; it starts again with the next guest call."""
-        self._ticker.close()
+    def settle(self) -> None:
+        """End the ticking thread if no guest runs; it starts again with the next guest call."""
+        self._ticker.settle()
 
     def _load(self) -> wasmtime.Module:
         path = guest_path()
@@ -207,51 +207,48 @@ def _random(caller: int, values: Any) -> None:
 
 
 class _Ticker:
-    """Raises the epoch while guests run."""
+    """Raises the epoch while guests run, in a thread that ends when none has run for a while."""
 
     def __init__(self, engine_address: int) -> None:
         self._engine_address = engine_address
         self._lock = threading.Lock()
         self._running_count = 0
-        self._wake = threading.Event()
         self._thread: threading.Thread | None = None
-        self._closed = False
+        self._hurry = threading.Event()
 
     def entered(self) -> None:
         """A guest call begins."""
         with self._lock:
             self._running_count += 1
             if self._thread is None:
-                self._closed = False
+                self._hurry.clear()
                 self._thread = threading.Thread(target=self._tick, name="keelbox-epoch", daemon=True)
                 self._thread.start()
-        if not self._wake.is_set():
-            self._wake.set()
 
     def left(self) -> None:
         """A guest call ended."""
         with self._lock:
             self._running_count -= 1
 
-    def close(self) -> None:
+    def settle(self) -> None:
+        """End the thread now if no guest runs; other sandboxes of the process may still need it."""
         with self._lock:
-            thread, self._thread = self._thread, None
-            self._closed = True
-        self._wake.set()
+            thread = self._thread if self._running_count == 0 else None
+            if thread is not None:
+                self._hurry.set()
         if thread is not None:
             thread.join()
 
     def _tick(self) -> None:
         idle_count = 0
-        while not self._closed:
-            if idle_count >= IDLE_TICKS_COUNT:
-                self._wake.clear()
-                if self._running_count == 0:
-                    self._wake.wait()
-                idle_count = 0
-                continue
-            time.sleep(TICK_S)
-            idle_count = 0 if self._running_count else idle_count + 1
+        while True:
+            self._hurry.wait(TICK_S)
+            with self._lock:
+                idle_count = 0 if self._running_count else idle_count + 1
+                if idle_count and (idle_count >= IDLE_TICKS_COUNT or self._hurry.is_set()):
+                    self._thread = None
+                    return
+                self._hurry.clear()
             capi.increment_epoch(self._engine_address)
 
 

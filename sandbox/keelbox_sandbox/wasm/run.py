@@ -106,7 +106,10 @@ class Run:
     async def execute(self, program: Program, call: bytes) -> RunResult:
         """Run the program to its end."""
         try:
-            step = await self._threads.call(lambda: self._start(program, call), self.stop)
+            try:
+                step = await self._threads.call(partial(self._start, program, call), self.stop)
+            except CrashError as error:  # no memory, or no address space, for another instance
+                return self.failed(_crashed(f"the sandbox could not be made: {error}"))
             while True:
                 self._take(step)
                 if step.crash is not None:

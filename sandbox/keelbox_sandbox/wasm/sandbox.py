@@ -65,7 +65,7 @@ class WasmSandbox:
         """End this sandbox's threads. Runs must have ended."""
         self._threads.close()
         if self._engine_or_none is not None:
-            self._engine_or_none.close()
+            self._engine_or_none.settle()
 
     def _engine(self) -> Engine:
         if self._engine_or_none is None:

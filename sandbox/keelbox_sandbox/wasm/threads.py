@@ -25,11 +25,13 @@ _start_lock = threading.Lock()
 
 
 class _Job:
-    __slots__ = ("done", "error", "function", "notify", "result")
+    __slots__ = ("claim", "done", "error", "function", "notify", "result")
 
     def __init__(self, function: Callable[[], Any], notify: Callable[..., Any]) -> None:
         self.function = function
         self.notify = notify
+        self.claim = threading.Lock()
+        """Held by the one who got to the job first: a worker, or the caller who gave it up."""
         self.done = anyio.Event()
         self.result: Any = None
         self.error: BaseException | None = None
@@ -47,8 +49,8 @@ class GuestThreads:
     async def call(self, function: Callable[[], T], stop: Callable[[], None]) -> T:
         """Run ``function`` in a worker thread and give its result.
 
-        Cancellation does not leave the function running: ``stop`` is called, and the end of the function is awaited
-        before the cancellation goes on.
+        Cancellation does not leave the function running: if it has begun, ``stop`` is called and its end is awaited
+        before the cancellation goes on; if it has not, it never begins.
         """
         native: Any = current_token().native_token
         job = _Job(function, getattr(native, "call_soon_threadsafe", None) or native.run_sync_soon)
@@ -59,7 +61,7 @@ class GuestThreads:
         try:
             await job.done.wait()
         except BaseException:
-            if not job.done.is_set():
+            if not job.claim.acquire(blocking=False) and not job.done.is_set():
                 stop()
                 with anyio.CancelScope(shield=True):
                     await job.done.wait()
@@ -91,6 +93,8 @@ class GuestThreads:
 
     def _work(self) -> None:
         while (job := self._queue.get()) is not None:
+            if not job.claim.acquire(blocking=False):
+                continue
             try:
                 job.result = job.function()
             except BaseException as error:
