@@ -6,8 +6,7 @@ import 'system/agent';
 import 'system/log';
 import 'system/tools';
 import {
-  Error, ObjectDefineProperty, ObjectGetOwnPropertyDescriptor, ObjectKeys, ReflectApply, String, StringPrototypeSlice, defineHidden,
-  isObject, ownValue, protectPromise,
+  ObjectDefineProperty, ObjectKeys, String, StringPrototypeSlice, defineHidden, errorStack, isObject, protectPromise,
 } from './web/primordials.js';
 import { AbortController, AbortSignal, newAbortSignal } from './web/abort.js';
 import { URLSearchParams } from './web/search-params.js';
@@ -35,8 +34,6 @@ ObjectDefineProperty(global.String.prototype, 'concat', { __proto__: null, writa
 // With it a script would be given the stdlib's own functions.
 delete global.Error.prepareStackTrace;
 
-const stackOf = ObjectGetOwnPropertyDescriptor(Error.prototype, 'stack')?.get;
-
 const short = (value) => {
   const text = String(value);
   return text.length > REPORT_CHARACTERS ? `${StringPrototypeSlice(text, 0, REPORT_CHARACTERS)} …` : text;
@@ -60,10 +57,7 @@ export const describe = (failure, error) => {
   const name = attempt(() => short(error.name), 'Error');
   const code = attempt(() => (typeof error.code === 'string' ? ` [${short(error.code)}]` : ''), '');
   const message = attempt(() => short(error.message), unreadable);
-  const stack = attempt(() => {
-    const own = ownValue(error, 'stack');
-    return short(own ?? (stackOf === undefined ? error.stack : ReflectApply(stackOf, error, [])) ?? '');
-  }, '');
+  const stack = attempt(() => short(errorStack(error) ?? ''), '');
   fail(failure, name, message + code, stack);
 };
 

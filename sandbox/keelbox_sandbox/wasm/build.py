@@ -81,6 +81,12 @@ void keelbox_seal_arenas(JSRuntime *rt)
         }
         init_list_head(&rt->arena_state.free_arena_list[i]);
         arena_doublings[i] = 0;
+        struct list_head *head = &rt->arena_state.arena_list[i];
+        if (!list_empty(head)) { /* a ring of their own, or each new arena would write into the newest of them */
+            head->next->prev = head->prev;
+            head->prev->next = head->next;
+            init_list_head(head);
+        }
     }
 }
 

@@ -19,6 +19,8 @@ __all__ = ["cache_folder", "load", "name_for", "store"]
 
 _MAGIC = b"keelbox-code-1\n"
 _DIGEST_BYTES = 32
+KEPT_COUNT = 4
+"""Files that stay: a few, for environments side by side with other versions. One is about 4 MB."""
 
 
 def cache_folder() -> Path:
@@ -70,9 +72,17 @@ def store(folder: Path, name: str, code: bytes) -> bool:
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
             file.write(_MAGIC + hashlib.sha256(code).digest() + code)
         Path(file.name).replace(folder / name)
+        _prune(folder)
     except OSError:
         return False
     return True
+
+
+def _prune(folder: Path) -> None:
+    """Remove what older versions left; a file that another process still reads stays readable to it."""
+    files = sorted(folder.glob("guest-*.code"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in files[KEPT_COUNT:]:
+        path.unlink(missing_ok=True)
 
 
 def _is_private(status: os.stat_result) -> bool:

@@ -3,11 +3,9 @@
 import { freeze, json } from 'keelbox:host';
 import { BYTES, JSON_BODY, TEXT, coded, perform, traceHere } from '../op.js';
 import {
-  ArrayBufferIsView, ArrayBufferPrototypeGetByteLength, ArrayIsArray, DataViewPrototypeGetBuffer, DataViewPrototypeGetByteLength,
-  DataViewPrototypeGetByteOffset, Error, NumberIsFinite, ObjectGetPrototypeOf, ObjectKeys, ObjectPrototype,
-  String, StringPrototypeIncludes, StringPrototypeIndexOf, StringPrototypeSlice, StringPrototypeToLowerCase,
-  StringPrototypeToUpperCase, TypeError, TypedArrayPrototypeGetBuffer, TypedArrayPrototypeGetByteLength,
-  TypedArrayPrototypeGetByteOffset, Uint8Array, defineHidden, encodeURIComponent, isBranded, isObject, protectPromise,
+  ArrayIsArray, Error, NumberIsFinite, ObjectGetPrototypeOf, ObjectKeys, ObjectPrototype, String, StringPrototypeIncludes,
+  StringPrototypeIndexOf, StringPrototypeSlice, StringPrototypeToLowerCase, StringPrototypeToUpperCase, TypeError, bytesOf,
+  defineHidden, encodeURIComponent, isObject, protectPromise,
 } from '../web/primordials.js';
 
 /** A request that got no answer. `code` says why; the list is in system.d.ts. */
@@ -22,17 +20,6 @@ freeze(HttpError.prototype);
 freeze(HttpError);
 
 const newError = (message) => new HttpError('', message); // perform sets the code
-
-const bytesOf = (body) => {
-  if (isBranded(ArrayBufferPrototypeGetByteLength, body)) return new Uint8Array(body);
-  if (isBranded(DataViewPrototypeGetByteLength, body)) {
-    return new Uint8Array(DataViewPrototypeGetBuffer(body), DataViewPrototypeGetByteOffset(body), DataViewPrototypeGetByteLength(body));
-  }
-  return new Uint8Array(
-    TypedArrayPrototypeGetBuffer(body), TypedArrayPrototypeGetByteOffset(body), TypedArrayPrototypeGetByteLength(body));
-};
-
-const isBinary = (body) => isObject(body) && (ArrayBufferIsView(body) || isBranded(ArrayBufferPrototypeGetByteLength, body));
 
 const isPlain = (value) => {
   if (typeof value !== 'object' || value === null) return false;
@@ -114,9 +101,10 @@ const bodyFor = (head, body, value) => {
     headers['content-type'] ??= 'text/plain;charset=UTF-8';
     return body;
   }
-  if (!isBinary(body)) throw new TypeError('body must be a string, a Uint8Array or an ArrayBuffer; for a JSON value use json');
+  const bytes = bytesOf(body);
+  if (bytes === null) throw new TypeError('body must be a string, a Uint8Array or an ArrayBuffer; for a JSON value use json');
   headers['content-type'] ??= 'application/octet-stream';
-  return bytesOf(body);
+  return bytes;
 };
 
 /** Builds the head and body of one request, hands them over, and waits. `trace` holds the script's stack of now. */
@@ -148,7 +136,7 @@ const start = (self, mode, method, url, options, body, value) =>
 
 /** A body argument: text and bytes are sent as they are, anything else as JSON. */
 const withBody = (self, method, url, body, options) =>
-  body === undefined || body === null || typeof body === 'string' || isBinary(body)
+  body === undefined || body === null || typeof body === 'string' || bytesOf(body) !== null
     ? start(self, TEXT, method, url, options, body)
     : start(self, TEXT, method, url, options, undefined, body);
 

@@ -1,16 +1,15 @@
 // system/log: the author's window in production. Never throws: a log line must not break a tool.
 
 import { freeze, json, log } from 'keelbox:host';
-import { Error, ObjectGetOwnPropertyDescriptor, ReflectApply, String, isObject } from '../web/primordials.js';
+import { Error, String, errorStack, isObject } from '../web/primordials.js';
 
 const VALUE_BYTES = 65536;
-const stackOf = ObjectGetOwnPropertyDescriptor(Error.prototype, 'stack')?.get;
 
 const written = (value) => {
   if (typeof value === 'string') return value;
   try {
     if (value instanceof Error) {
-      const stack = stackOf === undefined ? value.stack : ReflectApply(stackOf, value, []);
+      const stack = errorStack(value);
       return `${value.name}: ${value.message}${typeof stack === 'string' && stack !== '' ? `\n${stack}` : ''}`;
     }
     if (isObject(value) && typeof value !== 'function') return json(value, VALUE_BYTES);
