@@ -5,12 +5,14 @@ Only what can be seen without running or parsing the script; a hint may be missi
 
 from __future__ import annotations
 
+import posixpath
 from bisect import bisect
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from keelbox.js_tokens import Token, match_brackets, scan
 
-__all__ = ["Hint", "find_hints"]
+__all__ = ["Hint", "find_hints", "find_import"]
 
 _FOREIGN_GLOBALS = {
     "fetch": ("no-fetch", "import Http from 'system/http' and await Http.getJson(url)"),
@@ -170,6 +172,23 @@ def find_hints(name: str, source: str) -> tuple[Hint, ...]:
     calls = module.op_calls()
     hints = [*_foreign_globals(module), *_at_once(module, calls), *_unawaited(module, calls)]
     return tuple(sorted(hints, key=lambda hint: (hint.line, hint.column)))
+
+
+def find_import(importer: str, source: str, wanted: str) -> tuple[int, int] | None:
+    """Find the line and column where a module imports another one.
+
+    Args:
+        importer: the name of the module that imports.
+        source: its source.
+        wanted: the name of the module that is imported.
+    """
+    tokens = scan(source)
+    for before, token in pairwise(tokens):
+        if token.kind == "string" and before.text in ("from", "import", "("):
+            name = posixpath.normpath(posixpath.join(posixpath.dirname(importer), token.text[1:-1]))
+            if name == wanted:
+                return token.line, token.column
+    return None
 
 
 def _foreign_globals(module: _Module) -> list[Hint]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from keelbox.checks import find_hints
+from keelbox.checks import find_hints, find_import
 
 IMPORTS = """import Http, { getJson, get as load } from 'system/http';
 import * as Agent from 'system/agent';
@@ -108,6 +108,20 @@ def test_hint_says_where_and_what_instead() -> None:
     assert (hint.file, hint.line, hint.column) == ("lib/a.js", 2, 3)
     assert hint.message == "fetch does not exist in the sandbox"
     assert "system/http" in hint.hint
+
+
+@pytest.mark.parametrize(
+    ("source", "place"),
+    [
+        ("import x from './c.js';", (1, 15)),
+        ("\nimport '../lib/c.js'", (2, 8)),
+        ("export * from './/c.js'", (1, 15)),
+        ("await import('./c.js')", (1, 14)),
+        ("// import './c.js'\nimport './d.js'; const x = './c.js';", None),
+    ],
+)
+def test_import_is_found(source: str, place: tuple[int, int] | None) -> None:
+    assert find_import("lib/a.js", source, "lib/c.js") == place
 
 
 def test_example_tools_have_no_hints(pytestconfig: pytest.Config) -> None:

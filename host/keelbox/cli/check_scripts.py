@@ -11,7 +11,9 @@ from typing import Any, Literal, TypeAlias
 import anyio
 
 from keelbox.checks import find_hints
-from keelbox.cli.target import has_registry, source_reader
+from keelbox.cli.sandbox import open_sandbox
+from keelbox.cli.sources import Sources
+from keelbox.cli.target import has_registry
 from keelbox.errors import UsageError
 from keelbox.limits import effective
 from keelbox.project import locate_script, open_project
@@ -87,16 +89,10 @@ async def check_path(path: Path) -> Report:
         UsageError: there is nothing to check.
         ConfigError: a project's registry or limits have faults.
     """
-    from keelbox_sandbox.wasm import WasmSandbox
-
-    sandbox = WasmSandbox()
-    try:
+    async with open_sandbox() as sandbox:
         checker = _Checker(sandbox)
         await checker.check(path)
         return checker.report
-    finally:
-        with anyio.CancelScope(shield=True):
-            await sandbox.aclose()
 
 
 class _Checker:
@@ -151,12 +147,13 @@ class _Checker:
             tool: the name of the tool that it is the entry of.
         """
         modules: Mapping[str, Inspection] = {}
+        sources = Sources(folder, limits)
         try:
-            script = await self.sandbox.gather(entry, source_reader(folder, limits), limits)
+            script = await self.sandbox.gather(entry, sources.read, limits)
             modules = await self.sandbox.inspect(script, limits)
             self.look_for_hints(script, shown)
         except ScriptError as error:
-            file, line, column = error.location or (entry, 0, 0)
+            file, line, column = sources.place(error) or (entry, 0, 0)
             self.add(shown / file, line, column, "error", error.code, error.message, error.hint)
         self.report.scripts.append({"entry": str(shown / entry), "tool": tool, "modules": sorted(modules)})
         return modules

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import anyio
-
+from keelbox.cli.sandbox import open_sandbox
 from keelbox.cli.text import Screen, bytes_text, ms_text
 from keelbox.cli.versions import Version, installed_versions
 from keelbox.cli.walls import Wall, try_walls
@@ -97,14 +96,8 @@ class Health:
 
 async def examine() -> Health:
     """Look at versions and caches, and try the walls. Takes about two seconds."""
-    from keelbox_sandbox.wasm import WasmSandbox
-
-    sandbox = WasmSandbox()
-    try:
+    async with open_sandbox() as sandbox:
         walls = await try_walls(sandbox)
-    finally:
-        with anyio.CancelScope(shield=True):
-            await sandbox.aclose()
     return Health(versions=installed_versions(), caches=[_code_cache()], walls=walls)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ import anyio
 
 from keelbox.cli.exits import exit_of
 from keelbox.cli.interrupt import run_interruptible
-from keelbox.cli.target import Target, source_reader
+from keelbox.cli.sandbox import open_sandbox
+from keelbox.cli.sources import Sources
+from keelbox.cli.target import Target
 from keelbox.cli.text import Screen, printable
-from keelbox.conversation import new_id, open_conversation
+from keelbox.conversation import Conversation, new_id, open_conversation
 from keelbox.egress.policy import EgressPolicy
 from keelbox.outcome import SAFE_METHODS, RunOutcome
 from keelbox.runner import Caller, not_started, run_script
@@ -82,18 +85,15 @@ def _shower(screen: Screen) -> Callable[[Event], None]:
 
 
 async def _run(plan: RunPlan, progress: _Progress, observe: Callable[[Event], None] | None) -> None:
-    from keelbox_sandbox.wasm import WasmSandbox
-
     declaration = plan.target.declaration
     reads_only = declaration is not None and declaration.side_effect == "read" and not declaration.safe_posts
-    conversation = await open_conversation(plan.store)
-    sandbox = WasmSandbox()
-    try:
-        read = _remembering(source_reader(plan.target.folder, plan.limits), progress)
+    sources = Sources(plan.target.folder, plan.limits)
+    progress.sources = sources.texts
+    async with open_sandbox() as sandbox, _open_conversation(plan.store) as conversation:
         try:
-            script = await sandbox.gather(plan.target.entry, read, plan.limits)
+            script = await sandbox.gather(plan.target.entry, sources.read, plan.limits)
         except ScriptError as error:
-            progress.end(not_started(error.code, error.message, hint=error.hint, location=error.location))
+            progress.end(not_started(error.code, error.message, hint=error.hint, location=sources.place(error)))
             return
         await run_script(
             sandbox=sandbox,
@@ -111,21 +111,13 @@ async def _run(plan: RunPlan, progress: _Progress, observe: Callable[[Event], No
             observe=observe,
             on_end=progress.end,
         )
+
+
+@asynccontextmanager
+async def _open_conversation(store: Path | None) -> AsyncGenerator[Conversation, None]:
+    conversation = await open_conversation(store)
+    try:
+        yield conversation
     finally:
         with anyio.CancelScope(shield=True):
-            await sandbox.aclose()
             await conversation.aclose()
-
-
-def _remembering(read: Callable[[str], str | None], progress: _Progress) -> Callable[[str], str | None]:
-    """Keep what is read, for quoting the line of an error."""
-    sources: dict[str, str] = {}
-    progress.sources = sources
-
-    def remember(name: str) -> str | None:
-        source = read(name)
-        if source is not None:
-            sources[name] = source
-        return source
-
-    return remember

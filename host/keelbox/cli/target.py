@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 from keelbox.errors import UsageError
 from keelbox.limits import LimitsFile, effective, load_limits, parse_limit_option
-from keelbox.project import REGISTRY_FILE_NAMES, Project, SourceFolder, locate_script, open_project
-from keelbox_sandbox.contract import FailureCode, Limits, ScriptError
+from keelbox.project import REGISTRY_FILE_NAMES, Project, locate_script, open_project
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from keelbox.registry import ToolDeclaration
+    from keelbox_sandbox.contract import Limits
 
-__all__ = ["Target", "find_limits", "find_target", "has_registry", "source_reader"]
+__all__ = ["Target", "find_limits", "find_target", "has_registry"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,19 +106,6 @@ def find_limits(
     given = None if limits_file is None else load_limits(limits_file)
     file = open_project(project, given).limits if project is not None else given or load_limits(None)
     return effective(file, command_line=dict(map(parse_limit_option, options)))
-
-
-def source_reader(folder: Path, limits: Limits) -> Callable[[str], str | None]:
-    """Get a reader of modules for `Sandbox.gather`: what is wrong with a file becomes a `ScriptError`."""
-    sources = SourceFolder(root=folder, source_kib=limits.source_kib)
-
-    def read(name: str) -> str | None:
-        try:
-            return sources.read(name)
-        except UsageError as error:
-            raise ScriptError(FailureCode.LOAD_FAILED, error.message, hint=error.hint) from None
-
-    return read
 
 
 def _declared_as(project: Project, entry: str) -> ToolDeclaration | None:

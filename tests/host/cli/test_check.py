@@ -57,11 +57,9 @@ def test_missing_exec_is_an_error_in_a_tool(keelbox: Keelbox, tmp_path: Path) ->
     assert found(keelbox, tmp_path / "a.js") == [("a.js", "error", 0, 0, "no-exec")]
 
 
-def test_missing_import_is_an_error(keelbox: Keelbox, tmp_path: Path) -> None:
-    put(tmp_path, a="import x from './absent.js';\n" + GOOD)
-    assert [(name, severity, rule) for name, severity, _, _, rule in found(keelbox, tmp_path / "a.js")] == [
-        ("a.js", "error", "load-failed")
-    ]
+def test_missing_import_is_told_where_it_is_asked_for(keelbox: Keelbox, tmp_path: Path) -> None:
+    put(tmp_path, a="import { b } from './lib/b.js';\n" + GOOD, lib__b="\nexport { c as b } from '../c.js';")
+    assert found(keelbox, tmp_path / "a.js") == [("b.js", "error", 2, 24, "load-failed")]
 
 
 def test_hints_fail_nothing(keelbox: Keelbox, tmp_path: Path) -> None:

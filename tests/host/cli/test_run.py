@@ -159,6 +159,7 @@ def test_store_keeps_messages_and_session(keelbox: Keelbox, script: Write, tmp_p
     assert json.loads(keelbox("run", path, *store).out) == [[], 1]
     assert json.loads(keelbox("run", path, *store).out) == [["again"], 2]
     assert json.loads(keelbox("run", path, "--session", "s1").out) == [[], 1]
+    assert [file.name for file in (tmp_path / "kept").iterdir()] == ["store.db"], "it was not closed"
 
 
 def test_dry_run_shows_a_diff_and_keeps_nothing(keelbox: Keelbox, script: Write, tmp_path: Path) -> None:

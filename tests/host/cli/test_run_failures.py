@@ -9,6 +9,8 @@ import pytest
 from tests.host.cli.conftest import Keelbox
 from tests.servers.fault_server import FaultServer, Peer
 
+from keelbox_sandbox.wasm import engine
+
 Write = Callable[..., Path]
 
 SCHEMA = """
@@ -171,3 +173,12 @@ def test_store_that_cannot_be_opened(keelbox: Keelbox, script: Write, tmp_path: 
     (tmp_path / "store.db").write_bytes(b"this is no database" * 100)
     done = keelbox("run", script("return 1;"), "--store", tmp_path / "store.db", "--json")
     assert (done.code, done.document["code"]) == (1, "host-error")
+
+
+def test_guest_that_was_not_built(
+    keelbox: Keelbox, script: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine, "guest_path", lambda: tmp_path / "guest.wasm")
+    done = keelbox("run", script("return 1;"))
+    assert (done.code, done.out) == (2, "")
+    assert "error: the guest is not built: guest.wasm is missing\nhint: in a checkout: pip install -e ." in done.err

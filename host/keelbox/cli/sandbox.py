@@ -1,0 +1,36 @@
+"""The sandbox that the command line runs scripts in."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+
+from keelbox.errors import UsageError
+
+if TYPE_CHECKING:
+    from keelbox_sandbox.contract import Sandbox
+
+__all__ = ["open_sandbox"]
+
+
+@asynccontextmanager
+async def open_sandbox() -> AsyncGenerator[Sandbox, None]:
+    """Open a sandbox, and close it again whatever happens.
+
+    Raises:
+        UsageError: its guest was never built (a checkout that was not installed).
+    """
+    from keelbox_sandbox.wasm import WasmSandbox, engine
+
+    guest = engine.guest_path()
+    if not await anyio.Path(guest).is_file():
+        raise UsageError(f"the guest is not built: {guest.name} is missing", hint="in a checkout: pip install -e .")
+    sandbox = WasmSandbox()
+    try:
+        yield sandbox
+    finally:
+        with anyio.CancelScope(shield=True):
+            await sandbox.aclose()
