@@ -21,6 +21,7 @@ INTEGER_MAX = 2**53 - 1
 """Largest integer that every side holds exactly (ECMAScript's Number.MAX_SAFE_INTEGER)."""
 
 _INTEGER_DIGITS_COUNT = 17
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 class CodecError(ValueError):
@@ -90,7 +91,9 @@ def decode(text: str | bytes | bytearray | memoryview) -> Any:
         raise CodecError(f"nested deeper than {DEPTH_COUNT}") from None
     if _skip_space(text, end) != len(text):
         raise CodecError(f"something follows the value (character {end})")
-    _check(value, "", 0)
+    # Numbers were checked as they were read. What is left can only be wrong where these signs say so.
+    if "\\u" in text or not text.isascii() or text.count("{") + text.count("[") > DEPTH_COUNT:
+        _check(value, "", 0)
     return value
 
 
@@ -100,8 +103,30 @@ def encode(value: Any) -> bytes:
     Raises:
         CodecError: the value is no JSON value; see `decode`. Tuples become arrays.
     """
-    _check(value, "", 0)
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode("utf-8")
+    if not _is_simple(value, 0):
+        _check(value, "", 0)
+    return _ENCODER.encode(value).encode("utf-8")
+
+
+def _is_simple(value: Any, depth: int) -> bool:
+    """A quick yes for most values; a no means that `_check` must look closer (and can name the path)."""
+    kind: type[Any] = type(value)
+    if kind is str:
+        return value.isascii()  # type: ignore[no-any-return]
+    if kind is int:
+        return -INTEGER_MAX <= value <= INTEGER_MAX  # type: ignore[no-any-return]
+    if kind is bool or value is None:
+        return True
+    if depth >= DEPTH_COUNT:
+        return False
+    if kind is dict:
+        for key, item in value.items():
+            if type(key) is not str or not key.isascii() or not _is_simple(item, depth + 1):
+                return False
+        return True
+    if kind is list:
+        return all(_is_simple(item, depth + 1) for item in value)
+    return False
 
 
 def _skip_space(text: str, index: int) -> int:

@@ -1,16 +1,23 @@
 // system/log: the author's window in production. Never throws: a log line must not break a tool.
 
 import { freeze, json, log } from 'keelbox:host';
-import { Error, String, errorStack, isObject } from '../web/primordials.js';
+import { Error, String, StringPrototypeIndexOf, StringPrototypeSlice, errorStack, isObject } from '../web/primordials.js';
 
 const VALUE_BYTES = 65536;
+
+// The last frame is the one of ours that called exec.
+const withoutOurs = (stack) => {
+  if (typeof stack !== 'string') return '';
+  const end = StringPrototypeIndexOf(stack, '\n    at main (keelbox:');
+  return end < 0 ? stack : StringPrototypeSlice(stack, 0, end);
+};
 
 const written = (value) => {
   if (typeof value === 'string') return value;
   try {
     if (value instanceof Error) {
-      const stack = errorStack(value);
-      return `${value.name}: ${value.message}${typeof stack === 'string' && stack !== '' ? `\n${stack}` : ''}`;
+      const stack = withoutOurs(errorStack(value));
+      return `${value.name}: ${value.message}${stack !== '' ? `\n${stack}` : ''}`;
     }
     if (isObject(value) && typeof value !== 'function') return json(value, VALUE_BYTES);
   } catch {
