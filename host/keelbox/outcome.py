@@ -57,9 +57,7 @@ class OpRecord:
     @property
     def may_have_effect(self) -> bool:
         """Whether this op can have changed something outside."""
-        return (
-            self.kind == "http" and self.method not in SAFE_METHODS and self.fate in (Fate.ANSWERED, Fate.IN_FLIGHT)
-        )
+        return self.kind == "http" and self.method not in SAFE_METHODS and self.fate in (Fate.ANSWERED, Fate.IN_FLIGHT)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
