@@ -110,7 +110,7 @@ def encode(value: Any) -> bytes:
 
 def _is_simple(value: Any, depth: int) -> bool:
     """A quick yes for most values; a no means that `_check` must look closer (and can name the path)."""
-    kind: Any = type(value)
+    kind = type(value)  # pyright: ignore[reportUnknownVariableType]
     if kind is str:
         return value.isascii()  # type: ignore[no-any-return]
     if kind is int:
