@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from keelbox_sandbox.contract import KIB, MIB, Limits
 
 from .abi import StartHeader
@@ -11,8 +13,9 @@ __all__ = ["start_header"]
 _U32_MAX = 2**32 - 1
 
 
+@lru_cache(maxsize=256)
 def start_header(limits: Limits) -> StartHeader:
-    """The header of start(), compile() and inspect()."""
+    """The header of start(), compile() and inspect(). Kept, because a tool's limits are the same in each run."""
 
     def whole(value: float, unit: int = 1) -> int:
         return min(_U32_MAX, max(0, int(value * unit)))

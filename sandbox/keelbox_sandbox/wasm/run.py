@@ -239,15 +239,8 @@ class Run:
             room_bytes=self._limits.buffer_bytes,
         )  # fmt: skip
         try:
-            with anyio.fail_after(max(0.0, self.deadline_s - time.monotonic())):
-                reply = await self._perform(op)
-            return self._accepted(reply)
-        except TimeoutError:
-            if time.monotonic() >= self.deadline_s:
-                return from_stop(Stop("time-exceeded", self.deadline_s), self._limits)
-            return RunFailure(
-                code=FailureCode.HOST_ERROR, message="the host failed to perform the operation (TimeoutError)"
-            )
+            with anyio.move_on_after(max(0.0, self.deadline_s - time.monotonic())):
+                return self._accepted(await self._perform(op))
         except OpError as error:
             return False, codec.encode({"code": error.code, "message": error.message}), b""
         except Exception as error:
@@ -255,6 +248,7 @@ class Run:
                 code=FailureCode.HOST_ERROR,
                 message=f"the host failed to perform the operation ({type(error).__name__})",
             )
+        return from_stop(Stop("time-exceeded", self.deadline_s), self._limits)
 
     def _accepted(self, reply: Reply) -> tuple[bool, bytes, bytes | bytearray | memoryview]:
         if len(reply.body) > self._limits.buffer_bytes:
