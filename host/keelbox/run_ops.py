@@ -12,6 +12,7 @@ from keelbox.outcome import Fate, OpRecord
 from keelbox_sandbox.contract import Op, OpError, RefusedOp, Reply
 
 if TYPE_CHECKING:
+    from keelbox.egress.answer import Tape
     from keelbox.egress.policy import EgressPolicy
     from keelbox.ops.agent import AgentOps
     from keelbox.ops.http import HttpOps
@@ -35,6 +36,7 @@ class RunOps:
         own_session_id: the run's own session.
         allowed_methods: HTTP methods that it may use; None: all.
         deadline_s: when every op must be over, on the event loop's clock.
+        tape: records its HTTP exchanges, or plays recorded ones; see `keelbox.egress.answer.Tape`.
 
     Attributes:
         fault: what the host itself failed with; such a run cannot go on.
@@ -50,6 +52,7 @@ class RunOps:
         own_session_id: str,
         allowed_methods: Collection[str] | None,
         deadline_s: float,
+        tape: Tape | None = None,
     ) -> None:
         self.fault: Exception | None = None
         self._egress = egress
@@ -59,6 +62,7 @@ class RunOps:
         self._own_session_id = own_session_id
         self._allowed_methods = allowed_methods
         self._deadline_s = deadline_s
+        self._tape = tape
         self._http: HttpOps | None = None
         self._agent: AgentOps | None = None
         self._records: list[OpRecord] = []
@@ -104,7 +108,7 @@ class RunOps:
         if self._http is None:
             from keelbox.ops.http import HttpOps
 
-            self._http = HttpOps(self._egress, allowed_methods=self._allowed_methods)
+            self._http = HttpOps(self._egress, allowed_methods=self._allowed_methods, tape=self._tape)
         try:
             return await self._http.perform(op, deadline_s=self._deadline_s)
         finally:

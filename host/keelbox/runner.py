@@ -36,6 +36,7 @@ from keelbox_sandbox.contract import (
 )
 
 if TYPE_CHECKING:
+    from keelbox.egress.answer import Tape
     from keelbox.egress.policy import EgressPolicy
 
 __all__ = ["Caller", "not_started", "run_script"]
@@ -72,6 +73,7 @@ class _Terms:
     dry_run: bool
     observe: Callable[[Event], None] | None
     on_end: Callable[[RunOutcome], None] | None
+    tape: Tape | None
 
 
 async def run_script(
@@ -93,6 +95,7 @@ async def run_script(
     on_end: Callable[[RunOutcome], None] | None = None,
     run_id: str | None = None,
     own_session_id: str | None = None,
+    tape: Tape | None = None,
 ) -> RunOutcome:
     """Run a script once and settle what it did.
 
@@ -114,6 +117,7 @@ async def run_script(
         on_end: given the outcome, once, on every path, before this function ends.
         run_id: names the run; a new one by default.
         own_session_id: the tool's own session, ``flowContext.sessionId``; a fresh one by default.
+        tape: records its HTTP exchanges, or plays recorded ones in the network's place.
 
     Returns:
         How it ended; what a script did wrong is never raised.
@@ -133,6 +137,7 @@ async def run_script(
             dry_run=dry_run,
             observe=observe,
             on_end=on_end,
+            tape=tape,
         )
     )
     options = {"action": _ACTION, **(fields or {}), "tool": tool_name or script.entry, "context": context_text}
@@ -177,6 +182,7 @@ class _Run:
             own_session_id=terms.own_session_id,
             allowed_methods=terms.allowed_methods,
             deadline_s=self.begun_s + terms.limits.wall_s + _OP_GRACE_S,
+            tape=terms.tape,
         )
         self.logs: list[LogLine] = []
         self.writes: list[Write] = []
@@ -201,6 +207,9 @@ class _Run:
             result = replace(result, code=FailureCode.SANDBOX_CRASHED, message=message, hint=None, writes=kept, logs=())
         if result.code is not None:
             return self.end(result)
+        if terms.tape is not None and (left := terms.tape.left_over()):
+            self.fault = left
+            return self.end(replace(result, code=FailureCode.HOST_ERROR, message=None, hint=None))
         if terms.dry_run:
             return self.end(result, messages=tuple(map(self.would_be, result.writes)))
         return await self.commit(result, self.session_change(state, result.session))

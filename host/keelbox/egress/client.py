@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keelbox.egress.faults import REDIRECTS_COUNT, EgressCode, EgressError, denied
-from keelbox.egress.policy import EgressPolicy
+from keelbox.egress.policy import EgressPolicy, Permit
 from keelbox.egress.request import METHODS, Request, redirected
 from keelbox.egress.resolve import Resolver, SystemResolver, judge_answers, resolve
 from keelbox.egress.trail import Hop, Stage, Trail
@@ -17,9 +17,9 @@ from keelbox.egress.url import Url
 if TYPE_CHECKING:
     import ssl
 
-    from keelbox.egress.exchange import Answer
+    from keelbox.egress.answer import Answer, Tape, Transport
 
-__all__ = ["EgressClient", "Fetched"]
+__all__ = ["EgressClient", "Fetched", "Network"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +42,7 @@ class EgressClient:
         resolver: where addresses come from; the operating system if None.
         ca_file: certificates to trust instead of the system's.
         allowed_methods: methods that this run may use; all of `METHODS` if None.
+        tape: stands between the rules and the network: records what passes, or takes the network's place.
     """
 
     def __init__(
@@ -51,10 +52,11 @@ class EgressClient:
         resolver: Resolver | None = None,
         ca_file: Path | None = None,
         allowed_methods: Collection[str] | None = None,
+        tape: Tape | None = None,
     ) -> None:
         self._policy = policy
-        self._resolver = SystemResolver() if resolver is None else resolver
-        self._ca_file = ca_file
+        network = Network(policy, resolver=resolver, ca_file=ca_file)
+        self._transport: Transport = network if tape is None else tape.over(network)
         self._allowed_methods = METHODS if allowed_methods is None else frozenset(allowed_methods)
 
     async def fetch(self, request: Request, trail: Trail, *, room_bytes: int) -> Fetched:
@@ -86,7 +88,24 @@ class EgressClient:
                 f"method {request.method} is not allowed here (allowed: {', '.join(sorted(self._allowed_methods))}); "
                 "declare the side effect that the tool has"
             )
-        permit = self._policy.permit(request.url)
+        return await self._transport.send(request, hop, self._policy.permit(request.url), room_bytes=room_bytes)
+
+
+class Network:
+    """Carries requests over the network: to addresses that were checked, one connection each.
+
+    Args:
+        policy: which addresses may be reached.
+        resolver, ca_file: as `EgressClient`.
+    """
+
+    def __init__(self, policy: EgressPolicy, *, resolver: Resolver | None = None, ca_file: Path | None = None) -> None:
+        self._policy = policy
+        self._resolver = SystemResolver() if resolver is None else resolver
+        self._ca_file = ca_file
+
+    async def send(self, request: Request, hop: Hop, permit: Permit, *, room_bytes: int) -> Answer:
+        """See `Transport.send`."""
         hop.route = permit.route
         target = permit.route or request.url
         hop.stage = Stage.RESOLVING

@@ -8,7 +8,6 @@ from __future__ import annotations
 import ssl
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from itertools import chain
 
 import anyio
@@ -16,6 +15,7 @@ import anyio.lowlevel
 import httpcore2
 
 from keelbox.egress.address import IPAddress
+from keelbox.egress.answer import REDIRECT_STATUSES, Answer, may_have_body
 from keelbox.egress.decode import Decoder, decoder_for
 from keelbox.egress.faults import EgressCode, EgressError, protocol_error
 from keelbox.egress.headers import check_response_headers, readable_headers, sent_headers
@@ -23,7 +23,7 @@ from keelbox.egress.request import Request
 from keelbox.egress.trail import Hop, Stage
 from keelbox.egress.wire import PinnedBackend
 
-__all__ = ["Answer", "exchange"]
+__all__ = ["exchange"]
 
 SEND_BYTES = 64 * 1024
 """Size of one write of the request's body: the body is never copied whole."""
@@ -41,19 +41,6 @@ STEPS_COUNT = 64
 loop for 117 ms, and can inflate to 64 MB."""
 
 _VERSIONS = (b"HTTP/1.1", b"HTTP/1.0")
-_BODILESS = frozenset({204, 304})
-_REDIRECTS = frozenset({301, 302, 303, 307, 308})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """A response, complete unless it is a redirect."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytearray
-    location: bytes | None
-    """Where it redirects to; the body was then not read."""
 
 
 async def exchange(
@@ -118,9 +105,9 @@ async def _read(request: Request, hop: Hop, response: httpcore2.Response, room_b
     headers = check_response_headers(response.headers)
     body = bytearray()
     location = next((value for name, value in headers if name == "location"), None)
-    if response.status in _REDIRECTS and location is not None:
+    if response.status in REDIRECT_STATUSES and location is not None:
         return Answer(status=response.status, headers={}, body=body, location=location.encode("latin-1"))
-    has_body = request.method != "HEAD" and response.status not in _BODILESS
+    has_body = may_have_body(request.method, response.status)
     codings = [value for name, value in headers if name == "content-encoding"]
     decoder = decoder_for(", ".join(codings)) if has_body else None
     length = next((int(value) for name, value in headers if name == "content-length"), 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -19,6 +19,9 @@ from keelbox.egress.url import parse_url, printable_url
 from keelbox.outcome import OpRecord
 from keelbox_sandbox.codec import INTEGER_MAX
 from keelbox_sandbox.contract import FailureCode, Op, OpError, Reply
+
+if TYPE_CHECKING:
+    from keelbox.egress.answer import Tape
 
 __all__ = ["HttpOps"]
 
@@ -35,6 +38,7 @@ class HttpOps:
         resolver: where addresses come from; the operating system if None.
         ca_file: certificates to trust instead of the system's.
         allowed_methods: methods that the run may use; all that can be sent if None.
+        tape: records the exchanges of the run, or plays recorded ones in the network's place.
 
     Attributes:
         records: one for each op that was attempted, in order; complete also when the run was cut.
@@ -47,8 +51,11 @@ class HttpOps:
         resolver: Resolver | None = None,
         ca_file: Path | None = None,
         allowed_methods: Collection[str] | None = None,
+        tape: Tape | None = None,
     ) -> None:
-        self._client = EgressClient(policy, resolver=resolver, ca_file=ca_file, allowed_methods=allowed_methods)
+        self._client = EgressClient(
+            policy, resolver=resolver, ca_file=ca_file, allowed_methods=allowed_methods, tape=tape
+        )
         self.records: list[OpRecord] = []
 
     async def perform(self, op: Op, *, deadline_s: float) -> Reply:
