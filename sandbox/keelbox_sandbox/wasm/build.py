@@ -35,6 +35,13 @@ FLAGS = (
 )  # fmt: skip
 _POLL = "if (unlikely(js_poll_interrupts(ctx)))\n{indent}    goto exception;\n"
 
+_NUL_CHECK = """    if ({name} && strlen({name}) != length) {{
+        JS_ThrowReferenceError(ctx, "cannot import a name that holds a NUL character");
+        JS_FreeCString(ctx, {name});
+        {name} = NULL;
+    }}
+"""
+
 
 def _poll_first(jump: str, indent: str) -> tuple[str, str, str]:
     poll = indent + _POLL.format(indent=indent)
@@ -98,6 +105,43 @@ static no_inline JSArena *arena_new(JSRuntime *rt, int block_size_idx)
         "    n_blocks = (JS_ARENA_SIZE - sizeof(JSArena)) / block_size;\n",
         "    n_blocks = (arena_next_bytes(block_size_idx) - sizeof(JSArena)) / block_size;\n"
         "    if (n_blocks < 2)\n        n_blocks = 2;\n",
+    ),
+    # It resolves a module's imports while it reads the module's bytecode, so that a module could only be read after all
+    # that it imports, and a circle never. Resolved when all are read (modules.c).
+    (
+        "quickjs.c",
+        """            *pm = js_host_resolve_imported_module_atom(s->ctx, m->module_name,
+                                                       rme->module_name,
+                                                       rme->attributes);
+            if (!*pm)
+                goto fail;
+""",
+        "            *pm = NULL;\n",
+    ),
+    # It takes a module name up to its first NUL (SECURITY M6).
+    (
+        "quickjs.c",
+        "    cname = JS_AtomToCString(ctx, module_name1);\n    if (!cname) {",
+        "    size_t length;\n    cname = JS_AtomToCStringLen(ctx, &length, module_name1);\n"
+        + _NUL_CHECK.format(name="cname")
+        + "    if (!cname) {",
+    ),
+    (
+        "quickjs.c",
+        "    filename = JS_ToCString(ctx, specifier);\n    if (!filename)\n        goto exception;\n\n    JS_LoadModuleInternal",
+        "    size_t length;\n    filename = JS_ToCStringLen(ctx, &length, specifier);\n"
+        + _NUL_CHECK.format(name="filename")
+        + "    if (!filename)\n        goto exception;\n\n    JS_LoadModuleInternal",
+    ),
+    # It means to add the line of a wrong regular expression, and then does not, because the error has an empty stack.
+    (
+        "quickjs.c",
+        "                /* add the line number info */\n",
+        "                if (JS_IsError(s->ctx->rt->current_exception)) {\n"
+        "                    JSObject *error = JS_VALUE_GET_OBJ(s->ctx->rt->current_exception);\n"
+        "                    JS_FreeValue(s->ctx, error->u.object_data);\n"
+        "                    error->u.object_data = JS_UNDEFINED;\n"
+        "                }\n",
     ),
     (
         "quickjs.c",

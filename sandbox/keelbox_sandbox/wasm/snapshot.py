@@ -15,6 +15,9 @@ from collections.abc import Iterator, Mapping
 
 __all__ = ["SnapshotError", "section", "take", "with_section"]
 
+STACK_BYTES = 2097152
+"""The C stack lies at the bottom of memory; build.py links it with this size."""
+
 _PAGE_BYTES = 4096
 _SCRATCH_BYTES = 1 << 20
 _MEMORY_PAGE_BYTES = 65536
@@ -59,7 +62,7 @@ def take(raw: bytes, modules: Mapping[str, str]) -> bytes:
     code = call("init")
     if code != 0:
         raise SnapshotError(f"the engine could not be made (init gave {code})")
-    # Texts go through memory of their own; the guest makes it the first memory of each run afterwards.
+    # Texts go through memory of their own, which stays unused (and zero) afterwards.
     scratch = memory.grow(store, _SCRATCH_BYTES // _MEMORY_PAGE_BYTES) * _MEMORY_PAGE_BYTES
     for name in _in_order(modules):
         source = modules[name].encode()
@@ -72,7 +75,8 @@ def take(raw: bytes, modules: Mapping[str, str]) -> bytes:
     if call("ready", scratch, _SCRATCH_BYTES) != 0:
         text = bytes(memory.read(store, scratch, scratch + 60000)).split(b"\0")[0]
         raise SnapshotError(f"the stdlib failed: {text.decode('utf-8', 'replace')}")
-    image = bytes(memory.read(store, 0, memory.data_len(store)))
+    # No call is open, so the stack is dead: left as zeros, its pages are cheaper for each run than copies of old frames.
+    image = bytes(STACK_BYTES) + bytes(memory.read(store, STACK_BYTES, memory.data_len(store)))
     return _rewrite(raw, image)
 
 

@@ -10,8 +10,9 @@ uint8_t *buffer;
 uint32_t buffer_room_bytes;
 
 static JSValue main_function, freeze_function;
-static uint32_t unhandled_count;
-static JSValue unhandled_promise = JS_UNDEFINED, unhandled_reason = JS_UNDEFINED;
+#define REMEMBERED_COUNT 16
+static uint32_t unhandled_count, remembered_count; /* all that nobody handles, and the first of them */
+static JSValue unhandled_promises[REMEMBERED_COUNT], unhandled_reasons[REMEMBERED_COUNT];
 
 EXPORT("state_address") struct state *state_address(void) { return &state; }
 
@@ -21,17 +22,22 @@ static int poll(JSRuntime *r, void *opaque) {
 }
 
 static void track_rejection(JSContext *c, JSValueConst promise, JSValueConst reason, bool is_handled, void *opaque) {
-    int same = !JS_IsUndefined(unhandled_promise) && JS_VALUE_GET_PTR(promise) == JS_VALUE_GET_PTR(unhandled_promise);
-    if (is_handled) {
-        if (unhandled_count) unhandled_count--;
-    } else {
+    if (!is_handled) {
         unhandled_count++;
+        if (remembered_count == REMEMBERED_COUNT) return;
+        unhandled_promises[remembered_count] = JS_DupValue(c, promise);
+        unhandled_reasons[remembered_count++] = JS_DupValue(c, reason);
+        return;
     }
-    if ((is_handled && same) || (!is_handled && JS_IsUndefined(unhandled_promise))) {
-        JS_FreeValue(c, unhandled_promise);
-        JS_FreeValue(c, unhandled_reason);
-        unhandled_promise = is_handled ? JS_UNDEFINED : JS_DupValue(c, promise);
-        unhandled_reason = is_handled ? JS_UNDEFINED : JS_DupValue(c, reason);
+    if (unhandled_count) unhandled_count--;
+    for (uint32_t i = 0; i < remembered_count; i++) {
+        if (JS_VALUE_GET_PTR(promise) != JS_VALUE_GET_PTR(unhandled_promises[i])) continue;
+        JS_FreeValue(c, unhandled_promises[i]);
+        JS_FreeValue(c, unhandled_reasons[i]);
+        for (remembered_count--; i < remembered_count; i++) {
+            unhandled_promises[i] = unhandled_promises[i + 1];
+            unhandled_reasons[i] = unhandled_reasons[i + 1];
+        }
     }
 }
 
@@ -91,7 +97,7 @@ static int text_to_state(JSValue error) {
     return -1;
 }
 
-/* Evaluates the stdlib and closes the door to it. The text of an error is left at scratch; without one, scratch is the run's first memory. */
+/* Evaluates the stdlib and closes the door to it. The text of an error is left at scratch. */
 EXPORT("ready") int ready(uint8_t *scratch, uint32_t scratch_bytes) {
     buffer = scratch;
     if (JS_HasException(ctx)) return text_to_state(JS_GetException(ctx));
@@ -106,7 +112,7 @@ EXPORT("ready") int ready(uint8_t *scratch, uint32_t scratch_bytes) {
     JS_RunGC(rt);
     memset(scratch, 0, scratch_bytes);
     keelbox_seal_arenas(rt);
-    malloc_seal(scratch, scratch_bytes);
+    malloc_seal();
     state.heap_peak_bytes = state.heap_bytes;
     return 0;
 }
@@ -143,8 +149,13 @@ static uint32_t finish(void) {
         report(FAIL_DETACHED_OP, detached);
         return state.phase = PHASE_FAILED;
     }
+    if (remembered_count) {
+        report_error(FAIL_UNHANDLED, JS_DupValue(ctx, unhandled_reasons[0]));
+        return state.phase = PHASE_FAILED;
+    }
     if (unhandled_count) {
-        report_error(FAIL_UNHANDLED, JS_DupValue(ctx, unhandled_reason));
+        static const struct text forgotten[3] = {{"Error", 5}, {"a promise was rejected", 22}, {"", 0}};
+        report(FAIL_UNHANDLED, forgotten);
         return state.phase = PHASE_FAILED;
     }
     const struct { JSValue value; uint32_t limit_bytes; enum failure too_large; } parts[3] = {
@@ -196,7 +207,7 @@ static int read_modules(uint32_t *at, JSValue *entry) {
         if (modules_read(buffer + *at + 4, bytes, entry) < 0) return -1;
         *at += 4 + bytes;
     }
-    return JS_ResolveModule(ctx, *entry);
+    return modules_resolve();
 }
 
 /* Puts the call's data in place before the first module of the tool is evaluated. */

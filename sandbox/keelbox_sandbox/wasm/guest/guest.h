@@ -74,8 +74,8 @@ extern const JSMallocFunctions heap_functions;
 void heap_set_limit(uint32_t bytes);
 void heap_collect_early(void); /* keeps the collector ahead of the limit; called at polls */
 
-/* malloc.c: the last call before the snapshot; from then on memory comes from fresh..fresh + bytes first. */
-void malloc_seal(void *fresh, size_t bytes);
+/* malloc.c: the last call before the snapshot; from then on memory comes from a fresh place. */
+void malloc_seal(void);
 void keelbox_seal_arenas(JSRuntime *rt); /* the same for the engine's small blocks; patched into quickjs.c by build.py */
 
 /* outbox.c: logs, writes, progress and refused ops, in order, for the host to read. Not counted as heap; capped by the limits. */
@@ -97,6 +97,7 @@ int json_write(struct json_writer *w, JSValueConst value);
 /* modules.c: which names resolve, and reading them in. */
 void modules_init(void);
 int modules_read(const uint8_t *from, uint32_t bytes, JSValue *module); /* -1 with an exception; the module stays owned by ctx */
+int modules_resolve(void); /* once all are read; -1 with an exception */
 extern int modules_sealed; /* 1 once the stdlib is in: internal names no longer resolve */
 extern int modules_probing; /* 1 while compiling: imports are recorded, and answered by empty modules */
 const char *modules_imports(uint32_t *bytes); /* recorded names, one a line */

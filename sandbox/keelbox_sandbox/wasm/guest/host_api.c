@@ -92,6 +92,40 @@ static JSValue code_object(const char *code) {
     return o;
 }
 
+/* Bytes of the character at p, or as a negative number those that one U+FFFD stands for (Encoding standard: maximal subparts). */
+static int character_bytes(const uint8_t *p, const uint8_t *end) {
+    uint8_t a = *p, low = a == 0xE0 ? 0xA0 : a == 0xF0 ? 0x90 : 0x80, high = a == 0xED ? 0x9F : a == 0xF4 ? 0x8F : 0xBF;
+    int n = 1, whole = a < 0x80 ? 1 : a < 0xC2 ? 0 : a < 0xE0 ? 2 : a < 0xF0 ? 3 : a < 0xF5 ? 4 : 0;
+    for (; n < whole && p + n < end && p[n] >= low && p[n] <= high; n++) { low = 0x80; high = 0xBF; }
+    return n == whole ? n : -n;
+}
+
+/* A body as text. The engine's own decoder takes surrogates, and gives U+FFFD for each byte of a character that is cut off. */
+static JSValue decoded(const uint8_t *body, uint32_t bytes) {
+    const uint8_t *end = body + bytes, *p = body;
+    uint32_t room = 0, broken = 0;
+    while (p < end) {
+        uint64_t eight;
+        if (end - p >= 8 && (memcpy(&eight, p, 8), !(eight & 0x8080808080808080))) { p += 8; room += 8; continue; }
+        int n = character_bytes(p, end);
+        room += n > 0 ? n : 3;
+        broken |= n < 0;
+        p += n > 0 ? n : -n;
+    }
+    if (!broken) return JS_NewStringLen(ctx, (char *)body, bytes);
+    uint8_t *text = js_malloc(ctx, room), *to = text;
+    if (!text) return JS_EXCEPTION;
+    for (p = body; p < end;) {
+        int n = character_bytes(p, end), written = n > 0 ? n : 3;
+        memcpy(to, n > 0 ? (const char *)p : "\xEF\xBF\xBD", written);
+        to += written;
+        p += n > 0 ? n : -n;
+    }
+    JSValue value = JS_NewStringLen(ctx, (char *)text, room);
+    js_free(ctx, text);
+    return value;
+}
+
 /* Adds {ok, body} (and {text, error} where the body should be JSON and is not) to the head that the host gave. */
 static int add_body(JSValue to, uint8_t *body, uint32_t bytes) {
     JSValue value;
@@ -100,7 +134,7 @@ static int add_body(JSValue to, uint8_t *body, uint32_t bytes) {
     if (pending_mode == MODE_BYTES) {
         value = JS_NewUint8ArrayCopy(ctx, body, bytes);
     } else if (pending_mode == MODE_TEXT) {
-        value = JS_NewStringLen(ctx, (char *)body, bytes);
+        value = decoded(body, bytes);
     } else {
         uint8_t after = body[bytes];
         uint32_t refusals = state.memory_refusals_count;
@@ -111,7 +145,7 @@ static int add_body(JSValue to, uint8_t *body, uint32_t bytes) {
             JS_FreeValue(ctx, JS_GetException(ctx));
             uint32_t start = bytes < 1000 ? bytes : 1000;
             while (start < bytes && start && (body[start] & 0xC0) == 0x80) start--;
-            define(to, "text", JS_NewStringLen(ctx, (char *)body, start));
+            define(to, "text", decoded(body, start));
             define(to, "error", JS_NewString(ctx, "not-json"));
             value = JS_NULL;
             ok = 0;
@@ -167,12 +201,21 @@ static JSValue to_outbox(JSContext *c, enum record type, uint32_t tag, JSValueCo
     return result;
 }
 
+/* Whether a text is surely more than this many bytes: a character is one at least. Spares the copy, for which there may be no memory. */
+static int surely_more(JSContext *c, JSValueConst text, uint32_t bytes) {
+    int64_t length = 0;
+    return JS_IsString(text) && JS_GetLength(c, text, &length) == 0 && length > bytes;
+}
+
 /* log(level 0..3, text): never throws for a limit; from the first line beyond it on, lines are counted only */
 static JSValue host_log(JSContext *c, JSValueConst self, int argc, JSValueConst *argv) {
     int32_t level;
     if (JS_ToInt32(c, &level, argv[0])) return JS_EXCEPTION;
     struct text t;
-    if (state.logs_dropped_count || logs_count >= limits.log_lines_count) { state.logs_dropped_count++; return JS_UNDEFINED; }
+    if (state.logs_dropped_count || logs_count >= limits.log_lines_count || surely_more(c, argv[1], limits.log_bytes - logs_bytes)) {
+        state.logs_dropped_count++;
+        return JS_UNDEFINED;
+    }
     if (text_of(c, argv[1], &t) < 0) return JS_EXCEPTION;
     if (t.bytes > limits.log_bytes - logs_bytes) {
         state.logs_dropped_count++;
@@ -188,6 +231,7 @@ static JSValue host_log(JSContext *c, JSValueConst self, int argc, JSValueConst 
 static JSValue host_write(JSContext *c, JSValueConst self, int argc, JSValueConst *argv) {
     if (run_settled) return JS_NewInt32(c, WRITE_SEALED);
     if (writes_count >= limits.writes_count) return JS_NewInt32(c, WRITE_TOO_MANY);
+    if (surely_more(c, argv[3], limits.message_bytes)) return JS_NewInt32(c, WRITE_TOO_LARGE);
     struct text prompt;
     if (text_of(c, argv[3], &prompt) < 0) return JS_EXCEPTION;
     uint32_t bytes = prompt.bytes;

@@ -16,6 +16,7 @@
 #define SMALLEST_BYTES 16
 #define PAGE_BYTES 65536
 #define CLASSES_COUNT 112
+#define FRESH_PAGES 16 /* of 64 KiB: a small run grows its memory never */
 
 struct block { uint32_t tag, before; };
 struct node { struct block block; struct node *next, *back; };
@@ -23,7 +24,8 @@ struct node { struct block block; struct node *next, *back; };
 extern uint8_t __heap_base;
 static struct node *bins[CLASSES_COUNT];
 static uint64_t filled[2];
-static struct block *last_end; /* the end block of the last segment */
+static struct block *last_end; /* the end block of the last segment; NULL: the next malloc makes one of fresh..fresh_end */
+static uint8_t *fresh = &__heap_base, *fresh_end;
 
 static uint32_t size_of(const struct block *b) { return b->tag & ~7u; }
 static int is_free(const struct block *b) { return b->tag & 1; }
@@ -84,15 +86,18 @@ static int segment_add(uint8_t *from, uint8_t *to) {
     return 0;
 }
 
-void malloc_seal(void *fresh, size_t bytes) {
+void malloc_seal(void) {
     /* Free blocks of the snapshot are given up: a run that filled its holes would touch, and so copy, a page for almost each of its first
-     * allocations. It starts in fresh memory instead. */
+     * allocations. It starts in fresh memory instead, behind the snapshot's image: pages of zeros cost half of copied ones. Nothing
+     * is written there now, not even a block's header, or they would belong to the image. */
     for (int c = 0; c < CLASSES_COUNT; c++) {
         for (struct node *n = bins[c]; n; n = n->next) n->block.tag = size_of(&n->block);
         bins[c] = NULL;
     }
     filled[0] = filled[1] = 0;
-    segment_add(fresh, (uint8_t *)fresh + bytes);
+    fresh = (uint8_t *)(__builtin_wasm_memory_grow(0, FRESH_PAGES) * PAGE_BYTES);
+    fresh_end = fresh + FRESH_PAGES * PAGE_BYTES;
+    last_end = NULL;
 }
 
 static struct block *find(uint32_t bytes) {
@@ -111,7 +116,7 @@ void *malloc(size_t n) {
     if (n > 0x7fff0000) return NULL;
     uint32_t bytes = (n + HEADER_BYTES + 7) & ~7u;
     if (bytes < SMALLEST_BYTES) bytes = SMALLEST_BYTES;
-    if (!last_end) segment_add(&__heap_base, (uint8_t *)(__builtin_wasm_memory_size(0) * PAGE_BYTES));
+    if (!last_end) segment_add(fresh, fresh_end ? fresh_end : (uint8_t *)(__builtin_wasm_memory_size(0) * PAGE_BYTES));
     struct block *b = find(bytes);
     if (!b) {
         uint32_t pages = (bytes + 2 * HEADER_BYTES + PAGE_BYTES - 1) / PAGE_BYTES;

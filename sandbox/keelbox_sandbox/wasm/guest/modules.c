@@ -167,3 +167,9 @@ int modules_read(const uint8_t *from, uint32_t bytes, JSValue *module) {
     *module = m;
     return 0;
 }
+
+int modules_resolve(void) { /* all, also those that only import() reaches: the engine drops the unresolved when another cannot be resolved */
+    for (uint32_t i = 0; i < table_count; i++)
+        if (JS_ResolveModule(ctx, JS_MKPTR(JS_TAG_MODULE, table[i].module)) < 0) return -1;
+    return 0;
+}
