@@ -128,10 +128,10 @@ static no_inline JSArena *arena_new(JSRuntime *rt, int block_size_idx)
     ),
     (
         "quickjs.c",
-        "    filename = JS_ToCString(ctx, specifier);\n    if (!filename)\n        goto exception;\n\n    JS_LoadModuleInternal",
+        "    filename = JS_ToCString(ctx, specifier);\n    if (!filename)\n        goto exception;\n\n    JS_Load",
         "    size_t length;\n    filename = JS_ToCStringLen(ctx, &length, specifier);\n"
         + _NUL_CHECK.format(name="filename")
-        + "    if (!filename)\n        goto exception;\n\n    JS_LoadModuleInternal",
+        + "    if (!filename)\n        goto exception;\n\n    JS_Load",
     ),
     # It means to add the line of a wrong regular expression, and then does not, because the error has an empty stack.
     (

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from keelbox_sandbox import codec
-from keelbox_sandbox.contract import FailureCode, Limits, Script, ScriptError
+from keelbox_sandbox.contract import FailureCode, Limits, ScriptError
 
 from .abi import Phase
 from .engine import Engine
@@ -20,7 +20,9 @@ from .failure import RunFailure, from_crash, from_report
 from .header import start_header
 from .isolate import CrashError, Isolate
 
-__all__ = ["Module", "Program", "ProgramCache", "check_size", "compile_module", "export_names"]
+__all__ = ["Module", "Program", "ProgramCache", "check_size", "compile_module", "export_names", "source_bytes"]
+
+_PUBLIC = frozenset({"system/http", "system/agent", "system/log", "system/tools"})
 
 _EXPANSION = 16
 """Bytecode may be larger than its source, for sources of many short statements; measured up to 9 times."""
@@ -33,12 +35,18 @@ class Module:
     bytecode: bytes
     imports: tuple[str, ...]
 
+    @property
+    def files(self) -> tuple[str, ...]:
+        """What it imports of the tool's own files."""
+        return tuple(name for name in self.imports if name not in _PUBLIC)
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
     """All modules of a script, as start() wants them: the entry last."""
 
     modules_count: int
+    source_bytes: int
     blob: bytes
 
 
@@ -68,19 +76,23 @@ class ProgramCache:
             self._used_bytes -= len(dropped.blob)
 
 
-def check_size(script: Script, limits: Limits) -> None:
+def source_bytes(source: str) -> int:
+    """What a module's source counts for ``source_kib``."""
+    return len(source.encode("utf-8", "surrogatepass"))
+
+
+def check_size(modules_count: int, size: int, limits: Limits) -> None:
     """Hold ``source_kib`` and ``modules_count``.
 
     Raises:
         ScriptError: over one of them.
     """
-    if len(script.modules) > limits.modules_count:
+    if modules_count > limits.modules_count:
         raise ScriptError(
             FailureCode.LOAD_FAILED,
-            f"the tool has {len(script.modules)} modules, more than {limits.modules_count} (modules_count)",
+            f"the tool has {modules_count} modules, more than {limits.modules_count} (modules_count)",
             hint="join small files, or ask for a higher modules_count",
         )
-    size = sum(len(source.encode("utf-8", "surrogatepass")) for source in script.modules.values())
     if size > limits.source_kib * 1024:
         raise ScriptError(
             FailureCode.LOAD_FAILED,
@@ -124,14 +136,22 @@ def compile_module(
             state = isolate.enter("compile", isolate.buffer_address, isolate.room_bytes, len(text))
             if state.phase == Phase.DONE:
                 bytecode, imports = isolate.read_buffer(*state.part_bytes[:2])
-                names = tuple(imports.decode("utf-8", "replace").splitlines())
-                return Module(bytecode, names), isolate.cpu_ns / 1e9
+                return Module(bytecode, _import_names(imports)), isolate.cpu_ns / 1e9
             texts = isolate.read_buffer(*state.part_bytes)
             return from_report(state, texts, isolate.stop, limits, (name,)), isolate.cpu_ns / 1e9
         except CrashError as error:
             return from_crash(error, isolate.state(), isolate.stop, limits), isolate.cpu_ns / 1e9
     finally:
         isolate.close()
+
+
+def _import_names(text: bytes) -> tuple[str, ...]:
+    """The recorded names, one a line. The guest refuses others; but it is not the wall, so the rule is held again."""
+    names = tuple(text.decode("utf-8", "replace").split("\n")[:-1])
+    for name in names:
+        if not {"", ".", ".."}.isdisjoint(name.split("/")) or any(letter in name for letter in "\\:\0"):
+            raise CrashError("the guest named a module outside the tool's folder")
+    return names
 
 
 def export_names(

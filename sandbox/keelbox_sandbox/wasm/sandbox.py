@@ -22,9 +22,9 @@ from keelbox_sandbox.contract import (
 )
 
 from .engine import Engine, get_engine
-from .failure import RunFailure
-from .isolate import Isolate
-from .program import Module, Program, ProgramCache, check_size, compile_module, export_names
+from .failure import RunFailure, from_stop
+from .isolate import Isolate, Stop
+from .program import Module, Program, ProgramCache, check_size, compile_module, export_names, source_bytes
 from .run import Run, encode_call
 from .threads import GuestThreads
 
@@ -77,7 +77,9 @@ class WasmSandbox:
         compiled: dict[str, Module] = {}
         sources: dict[str, str] = {}
         wanted = [(entry, "")]
+        deadline_s = time.monotonic() + limits.wall_s
         cpu_s = 0.0
+        size = 0
         while wanted:
             name, importer = wanted.pop()
             if name in sources:
@@ -91,32 +93,35 @@ class WasmSandbox:
                     location=(importer, 1, 1) if importer else None,
                 )
             sources[name] = source
-            check_size(Script(entry=entry, modules=sources), limits)
-            module, used_s = await self._compiled(name, source, limits, limits.cpu_s - cpu_s)
+            size += source_bytes(source)
+            check_size(len(sources), size, limits)
+            result, used_s = await self._compiled(name, source, limits, limits.cpu_s - cpu_s, deadline_s)
             cpu_s += used_s
-            compiled[name] = module
-            wanted += [(imported, name) for imported in reversed(module.imports)]
+            compiled[name] = _accepted(result)
+            wanted += [(imported, name) for imported in reversed(compiled[name].files)]
         script = Script(entry=entry, modules=sources)
         self._programs.put(script.digest, _program(script, compiled))
         return script
 
     async def inspect(self, script: Script, limits: Limits) -> Mapping[str, Inspection]:
         """Parse each module and say what it imports and exports; see the contract."""
-        check_size(script, limits)
-        compiled = {
-            name: (await self._compiled(name, source, limits, limits.cpu_s))[0]
-            for name, source in script.modules.items()
-        }
+        check_size(len(script.modules), sum(map(source_bytes, script.modules.values())), limits)
+        deadline_s = time.monotonic() + limits.wall_s
+        cpu_s = 0.0
+        compiled: dict[str, Module] = {}
+        for name, source in script.modules.items():
+            result, used_s = await self._compiled(name, source, limits, limits.cpu_s - cpu_s, deadline_s)
+            cpu_s += used_s
+            compiled[name] = _accepted(result)
         found: dict[str, Inspection] = {}
         for name in script.modules:
             program = _program(Script(entry=name, modules=script.modules), compiled)
-            deadline_s = time.monotonic() + limits.wall_s
             work = _Work()
             names = await self._threads.call(
                 partial(export_names, self._engine(), program, limits, deadline_s, work.adopt), work.stop
             )
             if isinstance(names, RunFailure):
-                raise ScriptError(names.code, names.message, hint=names.hint, location=names.location)
+                raise _script_error(names)
             found[name] = Inspection(imports=compiled[name].imports, exports=names)
         return found
 
@@ -135,31 +140,40 @@ class WasmSandbox:
         except codec.CodecError as error:
             return run.failed(RunFailure(code=FailureCode.HOST_ERROR, message=f"the call's data is not JSON: {error}"))
         program = self._programs.get(script.digest)
-        if program is None:
-            try:
+        try:
+            if program is None:
                 program = await self._compile(script, limits, run)
-            except ScriptError as error:
-                return run.failed(
-                    RunFailure(code=error.code, message=error.message, hint=error.hint, location=error.location)
-                )
+            else:
+                check_size(program.modules_count, program.source_bytes, limits)
+        except ScriptError as error:
+            return run.failed(
+                RunFailure(code=error.code, message=error.message, hint=error.hint, location=error.location)
+            )
         return await run.execute(program, data)
 
     async def _compile(self, script: Script, limits: Limits, run: Run) -> Program:
-        check_size(script, limits)
+        check_size(len(script.modules), sum(map(source_bytes, script.modules.values())), limits)
         if script.entry not in script.modules:
             raise ScriptError(FailureCode.LOAD_FAILED, f"the entry {script.entry} is not among the script's modules")
         lock = self._compiling.setdefault(script.digest, anyio.Lock())
         try:
-            async with lock:
+            try:
+                with anyio.fail_after(max(0.0, run.deadline_s - time.monotonic())):
+                    await lock.acquire()
+            except TimeoutError:
+                raise _script_error(from_stop(Stop("time-exceeded", run.deadline_s), limits)) from None
+            try:
                 program = self._programs.get(script.digest)
                 if program is not None:
                     return program
                 compiled: dict[str, Module] = {}
                 for name, source in script.modules.items():
-                    compiled[name], used_s = await self._compiled(name, source, limits, limits.cpu_s - run.cpu_s)
+                    left_s = limits.cpu_s - run.cpu_s
+                    result, used_s = await self._compiled(name, source, limits, left_s, run.deadline_s)
                     run.cpu_s += used_s
+                    compiled[name] = _accepted(result)
                 for name, module in compiled.items():
-                    for imported in module.imports:
+                    for imported in module.files:
                         if imported not in compiled:
                             raise ScriptError(
                                 FailureCode.LOAD_FAILED, f"{name} imports {imported}, which does not exist"
@@ -167,20 +181,20 @@ class WasmSandbox:
                 program = _program(script, compiled)
                 self._programs.put(script.digest, program)
                 return program
+            finally:
+                lock.release()
         finally:
             if not lock.statistics().tasks_waiting:
                 self._compiling.pop(script.digest, None)
 
-    async def _compiled(self, name: str, source: str, limits: Limits, cpu_s: float) -> tuple[Module, float]:
+    async def _compiled(
+        self, name: str, source: str, limits: Limits, cpu_s: float, deadline_s: float
+    ) -> tuple[Module | RunFailure, float]:
         engine = self._engine()
-        deadline_s = time.monotonic() + limits.wall_s
         work = _Work()
-        result, used_s = await self._threads.call(
+        return await self._threads.call(
             lambda: compile_module(engine, name, source, limits, max(0.0, cpu_s), deadline_s, work.adopt), work.stop
         )
-        if isinstance(result, RunFailure):
-            raise ScriptError(result.code, result.message, hint=result.hint, location=result.location)
-        return result, used_s
 
 
 class _Work:
@@ -201,7 +215,17 @@ class _Work:
             self._isolate.request_stop("cancelled")
 
 
+def _script_error(failure: RunFailure) -> ScriptError:
+    return ScriptError(failure.code, failure.message, hint=failure.hint, location=failure.location)
+
+
+def _accepted(result: Module | RunFailure) -> Module:
+    if isinstance(result, RunFailure):
+        raise _script_error(result)
+    return result
+
+
 def _program(script: Script, compiled: Mapping[str, Module]) -> Program:
     names = [name for name in script.modules if name != script.entry] + [script.entry]
     blob = b"".join(len(compiled[name].bytecode).to_bytes(4, "little") + compiled[name].bytecode for name in names)
-    return Program(len(names), blob)
+    return Program(len(names), sum(map(source_bytes, script.modules.values())), blob)

@@ -91,7 +91,10 @@ static char *normalize(JSContext *c, const char *base, const char *name, void *o
         snprintf(to, sizeof to, "keelbox:%s", joined);
         return js_strdup(c, to);
     }
-    if (is_public(name)) return js_strdup(c, name);
+    if (is_public(name)) {
+        if (modules_probing) record_import(name);
+        return js_strdup(c, name);
+    }
     if (name[0] != '.' || (name[1] != '/' && !(name[1] == '.' && name[2] == '/'))) {
         JS_ThrowReferenceError(c, "cannot import '%.100s': only system/http, system/agent, system/log, system/tools and "
                                   "relative files ('./name.js') can be imported", name);
