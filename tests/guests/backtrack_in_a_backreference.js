@@ -1,0 +1,1 @@
+export const exec = () => /^(a+)(a+)(a+)(a+)(a+)\1\2\3\4\5b$/.test('a'.repeat(3000));

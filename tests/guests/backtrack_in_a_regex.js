@@ -1,0 +1,1 @@
+export const exec = () => /^(a+)+$/.test(`${'a'.repeat(50000)}b`);

@@ -1,0 +1,7 @@
+export const exec = () => {
+  try {
+    new Uint8Array(2 ** 31 - 1);
+  } catch {
+    for (;;);
+  }
+};

@@ -1,0 +1,1 @@
+export const exec = () => [].concat({ length: 2 ** 53 - 1, [Symbol.isConcatSpreadable]: true }).length;

@@ -1,0 +1,4 @@
+export const exec = () => {
+  const map = new Map();
+  for (let i = 0; ; i++) map.set(i, i);
+};

@@ -1,0 +1,1 @@
+export const exec = () => JSON.parse(`[${'[],'.repeat(5000000)}[]]`).length;

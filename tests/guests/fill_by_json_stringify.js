@@ -1,0 +1,5 @@
+export const exec = () => {
+  let value = ['x'.repeat(1000)];
+  for (let i = 0; i < 26; i++) value = [value, value];
+  return JSON.stringify(value).length;
+};

@@ -1,0 +1,1 @@
+export const exec = () => 'a'.repeat(20000000).split('').length;

@@ -1,0 +1,4 @@
+export const exec = () => {
+  const kept = [];
+  for (;;) kept.push(structuredClone(new Uint8Array(100000)));
+};

@@ -1,0 +1,4 @@
+export const exec = () => {
+  const kept = [];
+  for (;;) kept.push(new Array(100).fill(0));
+};

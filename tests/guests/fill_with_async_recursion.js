@@ -1,0 +1,5 @@
+const down = async () => {
+  await null;
+  return [await down()];
+};
+export const exec = down;

@@ -1,0 +1,1 @@
+export const exec = () => [...'a'.repeat(8000000).matchAll(/a/g)].length;

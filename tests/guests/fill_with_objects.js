@@ -1,0 +1,4 @@
+export const exec = () => {
+  let list = null;
+  for (;;) list = { list };
+};

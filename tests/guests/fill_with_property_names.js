@@ -1,0 +1,4 @@
+export const exec = () => {
+  const object = {};
+  for (let i = 0; ; i++) object[`name-${i}`] = i;
+};

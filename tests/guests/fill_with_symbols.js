@@ -1,0 +1,4 @@
+export const exec = () => {
+  const kept = [];
+  for (let i = 0; ; i++) kept.push(Symbol.for(`symbol-${i}`));
+};

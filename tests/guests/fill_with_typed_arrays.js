@@ -1,0 +1,4 @@
+export const exec = () => {
+  const kept = [];
+  for (;;) kept.push(new Uint8Array(65536).fill(1));
+};

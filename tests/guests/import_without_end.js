@@ -1,0 +1,3 @@
+export const exec = async () => {
+  for (let i = 0; ; i++) await import(`./x${i}.js`).catch(() => {});
+};

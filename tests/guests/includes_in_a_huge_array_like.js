@@ -1,0 +1,1 @@
+export const exec = () => Array.prototype.includes.call({ length: 2 ** 53 - 1 }, 1);

@@ -1,0 +1,1 @@
+export const exec = () => new Array(2 ** 32 - 1).join('').length;

@@ -1,0 +1,1 @@
+export const exec = () => String(new Array(2 ** 32 - 1)).length;

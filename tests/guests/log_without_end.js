@@ -1,0 +1,4 @@
+import Log from 'system/log';
+export const exec = () => {
+  for (;;) Log.info('again');
+};

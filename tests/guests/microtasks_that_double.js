@@ -1,0 +1,8 @@
+export const exec = () => {
+  const again = () => {
+    queueMicrotask(again);
+    queueMicrotask(again);
+  };
+  again();
+  return new Promise(() => {});
+};

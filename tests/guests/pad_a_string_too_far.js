@@ -1,0 +1,1 @@
+export const exec = () => 'a'.padEnd(2 ** 30 - 2, 'bc').length;

@@ -1,0 +1,1 @@
+export const exec = () => (2n ** 10000000n).toString().length;

@@ -1,0 +1,3 @@
+export const exec = (input, ambient, ctx) => {
+  for (;;) ctx.progress({ text: 'x'.repeat(3000) });
+};

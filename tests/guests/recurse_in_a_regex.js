@@ -1,0 +1,1 @@
+export const exec = () => new RegExp('('.repeat(100000) + ')'.repeat(100000)).test('x');

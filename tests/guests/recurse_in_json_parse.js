@@ -1,0 +1,1 @@
+export const exec = () => JSON.parse('['.repeat(1000000));

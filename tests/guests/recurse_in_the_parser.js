@@ -1,0 +1,1 @@
+export const exec = () => new Function('('.repeat(400000));

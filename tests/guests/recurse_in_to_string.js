@@ -1,0 +1,2 @@
+const value = { toString: () => `${value}` };
+export const exec = () => `${value}`;

@@ -1,0 +1,2 @@
+const down = () => down() + 1;
+export const exec = () => down();

@@ -1,0 +1,1 @@
+export const exec = () => 'a'.repeat(2 ** 29).length;

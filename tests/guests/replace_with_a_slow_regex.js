@@ -1,0 +1,1 @@
+export const exec = () => 'a'.repeat(200000).replace(/a*b/g, '').length;

@@ -1,0 +1,5 @@
+// All but the first are refused as busy; none may pile up.
+import Http from 'system/http';
+export const exec = () => {
+  for (;;) Http.get('http://a.test/').catch(() => {});
+};

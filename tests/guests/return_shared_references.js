@@ -1,0 +1,5 @@
+export const exec = () => {
+  let value = [1];
+  for (let i = 0; i < 26; i++) value = [value, value];
+  return value;
+};

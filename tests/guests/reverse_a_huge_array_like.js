@@ -1,0 +1,1 @@
+export const exec = () => Array.prototype.reverse.call({ length: 2 ** 53 - 1 });

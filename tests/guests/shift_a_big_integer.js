@@ -1,0 +1,1 @@
+export const exec = () => (1n << (1n << 30n)) > 0n;

@@ -1,0 +1,4 @@
+export const exec = () => {
+  const values = Array.from({ length: 200000 }, () => Math.random());
+  for (;;) values.sort(() => Math.random() - 0.5);
+};

@@ -1,0 +1,1 @@
+export const exec = () => [3, 1, 2].sort(() => { for (;;); });

@@ -1,0 +1,2 @@
+for (;;);
+export const exec = () => null;

@@ -1,0 +1,2 @@
+import Http from 'system/http';
+export const exec = () => Http.get('http://a.test/', new Proxy({}, { getPrototypeOf: () => { for (;;); } }));

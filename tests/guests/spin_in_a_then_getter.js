@@ -1,0 +1,1 @@
+export const exec = () => ({ get then() { for (;;); } });

@@ -1,0 +1,4 @@
+// The report of what was thrown reads it.
+export const exec = () => {
+  throw { get name() { for (;;); }, message: 'x' };
+};

@@ -1,0 +1,4 @@
+function* endless() {
+  for (;;) yield Promise.resolve();
+}
+export const exec = () => Promise.all(endless());

@@ -1,0 +1,1 @@
+export const exec = () => (3n ** 600000n).toString(10).length;
