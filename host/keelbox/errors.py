@@ -4,6 +4,7 @@
     ├── UsageError            the caller's fault: a wrong option, an unknown name            exit 2
     │   ├── ConfigError       a file that a person wrote (limits.yaml, tools.yaml, …)        exit 2
     │   └── InputError        an input that its schema rejects                               exit 3
+    ├── ReplayError           a script asks for something else than its cassette holds        exit 1
     ├── StoreError            the outside world: the conversation store cannot be used       exit 1
     └── InternalError         our bug                                                        exit 1
 
@@ -15,7 +16,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["ConfigError", "Fault", "InputError", "InternalError", "KeelboxError", "StoreError", "UsageError"]
+__all__ = [
+    "ConfigError",
+    "Fault",
+    "InputError",
+    "InternalError",
+    "KeelboxError",
+    "ReplayError",
+    "StoreError",
+    "UsageError",
+]
 
 
 class KeelboxError(Exception):
@@ -91,6 +101,10 @@ class InputError(UsageError):
     def __init__(self, message: str, fields: Sequence[FieldFault], *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.fields = tuple(fields)
+
+
+class ReplayError(KeelboxError):
+    """A script asks for something else than its cassette holds, or not for all of it; the message has the diff."""
 
 
 class StoreError(KeelboxError):

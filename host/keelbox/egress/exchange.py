@@ -17,7 +17,7 @@ import httpcore2
 from keelbox.egress.address import IPAddress
 from keelbox.egress.answer import REDIRECT_STATUSES, Answer, may_have_body
 from keelbox.egress.decode import Decoder, decoder_for
-from keelbox.egress.faults import EgressCode, EgressError, protocol_error
+from keelbox.egress.faults import protocol_error, too_large
 from keelbox.egress.headers import check_response_headers, readable_headers, sent_headers
 from keelbox.egress.request import Request
 from keelbox.egress.trail import Hop, Stage
@@ -112,7 +112,7 @@ async def _read(request: Request, hop: Hop, response: httpcore2.Response, room_b
     decoder = decoder_for(", ".join(codings)) if has_body else None
     length = next((int(value) for name, value in headers if name == "content-length"), 0)
     if has_body and length > _wire_room_bytes(decoder, room_bytes):
-        raise _too_large(f"{hop.url.origin} announces {length} bytes", room_bytes)
+        raise too_large(f"{hop.url.origin} announces {length} bytes", room_bytes)
     await _read_body(body, hop, response, decoder, room_bytes)
     shown = readable_headers(headers, decoded=decoder is not None)
     return Answer(status=response.status, headers=shown, body=body, location=None)
@@ -128,13 +128,13 @@ async def _read_body(
             wire_bytes += len(part)
             parts_count += 1
             if wire_bytes > wire_room_bytes:
-                raise _too_large(f"{hop.url.origin} sends more", room_bytes)
+                raise too_large(f"{hop.url.origin} sends more", room_bytes)
             if parts_count > FREE_PARTS_COUNT and wire_bytes < parts_count * PART_BYTES:
                 raise protocol_error(f"{hop.url.origin} sends {wire_bytes} bytes in {parts_count} parts")
             # The empty piece makes a part that decodes to nothing count as a step.
             for piece in (part,) if decoder is None else chain((b"",), decoder.feed(part)):
                 if len(body) + len(piece) > room_bytes:
-                    raise _too_large(f"{hop.url.origin} sends more", room_bytes)
+                    raise too_large(f"{hop.url.origin} sends more", room_bytes)
                 body += piece
                 hop.bytes_in = len(body)
                 steps_count += 1
@@ -146,10 +146,3 @@ async def _read_body(
 
 def _wire_room_bytes(decoder: Decoder | None, room_bytes: int) -> int:
     return room_bytes if decoder is None else room_bytes + RAW_SLACK_BYTES
-
-
-def _too_large(what: str, room_bytes: int) -> EgressError:
-    return EgressError(
-        EgressCode.RESPONSE_TOO_LARGE,
-        f"{what}; the exchange buffer has {room_bytes}; raise buffer_mib, or ask for less",
-    )

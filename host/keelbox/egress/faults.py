@@ -30,6 +30,8 @@ class EgressCode(StrEnum):
     TIMEOUT = "timeout"
     RESPONSE_TOO_LARGE = "response-too-large"
     TOO_MANY_REDIRECTS = "too-many-redirects"
+    TOO_MANY_REQUESTS = "too-many-requests"
+    """The operator's limit for a minute; the sandbox uses the same code for the run's ``requests_count``."""
 
 
 _TEXTS: Mapping[EgressCode, str] = {
@@ -42,6 +44,7 @@ _TEXTS: Mapping[EgressCode, str] = {
     EgressCode.TIMEOUT: "no complete answer came within the time limit",
     EgressCode.RESPONSE_TOO_LARGE: "the response is larger than the exchange buffer (buffer_mib)",
     EgressCode.TOO_MANY_REDIRECTS: f"the server redirected more than {REDIRECTS_COUNT} times",
+    EgressCode.TOO_MANY_REQUESTS: "too many requests were made within a minute; try again later",
 }
 
 
@@ -79,3 +82,16 @@ def invalid(reason: str, detail: str | None = None) -> EgressError:
 def protocol_error(detail: str) -> EgressError:
     """A fault of the server's answer."""
     return EgressError(EgressCode.PROTOCOL_ERROR, detail)
+
+
+def too_large(what: str, room_bytes: int) -> EgressError:
+    """A fault of a body that does not fit.
+
+    Args:
+        what: who sends how much.
+        room_bytes: the size of the exchange buffer.
+    """
+    return EgressError(
+        EgressCode.RESPONSE_TOO_LARGE,
+        f"{what}; the exchange buffer has {room_bytes}; raise buffer_mib, or ask for less",
+    )

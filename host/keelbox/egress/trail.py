@@ -8,13 +8,14 @@ from enum import Enum
 from keelbox.egress.url import Url
 from keelbox.outcome import SAFE_METHODS, Fate
 
-__all__ = ["Hop", "Stage", "Trail"]
+__all__ = ["STAGES", "Hop", "Stage", "Trail"]
 
 
 class Stage(Enum):
     """Where one request is; each stage is entered before its first step is taken."""
 
     CHECKING = "checking the rules"
+    QUEUEING = "waiting until fewer requests are under way (egress.max_concurrent)"
     RESOLVING = "resolving the host name"
     CONNECTING = "connecting"
     SECURING = "making the TLS connection"
@@ -24,11 +25,20 @@ class Stage(Enum):
     @property
     def fate(self) -> Fate:
         """What became of a request that ended here."""
-        if self is Stage.CHECKING:
+        if self in (Stage.CHECKING, Stage.QUEUEING):
             return Fate.REFUSED
         if self is Stage.ANSWERED:
             return Fate.ANSWERED
         return Fate.IN_FLIGHT if self is Stage.SENDING else Fate.NOT_SENT
+
+
+STAGES = {
+    Fate.REFUSED: Stage.CHECKING,
+    Fate.NOT_SENT: Stage.CONNECTING,
+    Fate.IN_FLIGHT: Stage.SENDING,
+    Fate.ANSWERED: Stage.ANSWERED,
+}
+"""A stage with each fate, for what is replayed."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,6 +52,10 @@ class Hop:
     """The address that it was sent to."""
     route: Url | None = None
     """The loopback address that it was routed to (local testing)."""
+    replayed_from: str | None = None
+    """Where in a cassette its answer stands; then nothing left this host."""
+    secrets: tuple[str, ...] = ()
+    """Names of the secrets whose values it carried."""
     status: int | None = None
     bytes_out: int = 0
     """Body bytes handed to the connection."""

@@ -134,6 +134,8 @@ def _explain(trail: Trail) -> str | None:
         parts.append(f"redirected to {printable_url(str(last.url))}")
     if last.route is not None:
         parts.append(f"routed to {last.route.origin}")
+    if last.replayed_from is not None:
+        parts.append(f"replayed from {last.replayed_from}")
     return "; ".join(parts) or None
 
 
