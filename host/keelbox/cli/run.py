@@ -33,6 +33,8 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 @click.option("--limit", metavar="NAME=VALUE", multiple=True, help="Set a limit of this run; repeatable.")
 @click.option("--limits", type=_FILE, metavar="FILE", help="Take limits from this limits.yaml.")
 @click.option("--store", type=_FILE, metavar="FILE", help="Conversation in this SQLite file; in memory by default.")
+@click.option("--record", type=_FILE, metavar="FILE", help="Write the requests and their answers to this cassette.")
+@click.option("--replay", type=_FILE, metavar="FILE", help="Answer the requests from this cassette, with no network.")
 @click.option("--dry-run", is_flag=True, help="Show what would be written, and write nothing. Requests are sent.")
 @click.option("--json", is_flag=True, help="Print one JSON document.")
 def command(
@@ -50,6 +52,8 @@ def command(
     limit: tuple[str, ...],
     limits: Path | None,
     store: Path | None,
+    record: Path | None,
+    replay: Path | None,
     dry_run: bool,
     json: bool,
 ) -> int:
@@ -61,6 +65,7 @@ def command(
     """
     from keelbox.cli.call_input import read_ambient, read_input
     from keelbox.cli.run_once import RunPlan, run_once
+    from keelbox.cli.tape import open_tape
     from keelbox.cli.target import find_target
     from keelbox.egress.policy import EgressPolicy
 
@@ -82,6 +87,7 @@ def command(
         ),
         store=store,
         dry_run=dry_run,
+        tape=open_tape(record=record, replay=replay),
     )
     return run_once(plan, as_json=json)
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -14,13 +14,17 @@ from keelbox.cli.exits import exit_of
 from keelbox.cli.interrupt import run_interruptible
 from keelbox.cli.sandbox import open_sandbox
 from keelbox.cli.sources import Sources
+from keelbox.cli.tape import close_tape, say_note
 from keelbox.cli.target import Target
-from keelbox.cli.text import Screen, printable
+from keelbox.cli.text import Screen
 from keelbox.conversation import Conversation, new_id, open_conversation
 from keelbox.egress.policy import EgressPolicy
 from keelbox.outcome import SAFE_METHODS, RunOutcome
 from keelbox.runner import Caller, not_started, run_script
 from keelbox_sandbox.contract import Event, FailureCode, Limits, ScriptError
+
+if TYPE_CHECKING:
+    from keelbox.egress.answer import Tape
 
 __all__ = ["RunPlan", "run_once"]
 
@@ -40,6 +44,8 @@ class RunPlan:
     egress: EgressPolicy
     store: Path | None
     dry_run: bool
+    tape: Tape | None = None
+    """Records its exchanges, or plays recorded ones."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -48,6 +54,8 @@ class _Progress:
 
     sources: Mapping[str, str] = field(default_factory=dict[str, str])
     outcome: RunOutcome | None = None
+    begun: bool = False
+    """Whether the script was started."""
 
     def end(self, outcome: RunOutcome) -> None:
         self.outcome = outcome
@@ -61,11 +69,15 @@ def run_once(plan: RunPlan, *, as_json: bool) -> int:
     """
     screen = Screen()
     if plan.target.note:
-        screen.say(f"{screen.style('note:', dim=True)} {printable(plan.target.note)}")
+        say_note(screen, plan.target.note)
+    if plan.tape is not None and plan.tape.opening:
+        say_note(screen, plan.tape.opening)
     progress = _Progress()
     observe = None if as_json else _shower(screen)
     run_interruptible(lambda: _run(plan, progress, observe))
     outcome = progress.outcome or not_started(FailureCode.CANCELLED, "interrupted before the script was started")
+    # Before anything is printed, which may fail. A script that never began leaves an older recording as it is.
+    note, fault = close_tape(plan.tape) if plan.tape is not None and progress.begun else (None, None)
     if as_json:
         from keelbox.cli.as_json import run_document
         from keelbox.cli.json_text import print_document
@@ -75,7 +87,15 @@ def run_once(plan: RunPlan, *, as_json: bool) -> int:
         from keelbox.cli.render import show_outcome
 
         show_outcome(screen, outcome, limits=plan.limits, sources=progress.sources, dry_run=plan.dry_run)
-    return exit_of(outcome)
+    if note is not None:
+        say_note(screen, note)
+    code = exit_of(outcome)
+    if fault is not None:
+        from keelbox.cli.failure import report
+
+        reported = report(fault, as_json=False)
+        return code or reported
+    return code
 
 
 def _shower(screen: Screen) -> Callable[[Event], None]:
@@ -95,6 +115,7 @@ async def _run(plan: RunPlan, progress: _Progress, observe: Callable[[Event], No
         except ScriptError as error:
             progress.end(not_started(error.code, error.message, hint=error.hint, location=sources.place(error)))
             return
+        progress.begun = True
         await run_script(
             sandbox=sandbox,
             script=script,
@@ -110,6 +131,7 @@ async def _run(plan: RunPlan, progress: _Progress, observe: Callable[[Event], No
             dry_run=plan.dry_run,
             observe=observe,
             on_end=progress.end,
+            tape=plan.tape,
         )
 
 

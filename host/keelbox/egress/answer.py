@@ -54,6 +54,11 @@ class Transport(Protocol):
 class Tape(Protocol):
     """The exchanges of one run: written down as they pass, or played in the network's place."""
 
+    @property
+    def opening(self) -> str | None:
+        """What a person should know before the run, if anything."""
+        ...
+
     def over(self, network: Transport) -> Transport:
         """Give the transport of the run.
 
@@ -63,7 +68,18 @@ class Tape(Protocol):
         ...
 
     def left_over(self) -> KeelboxError | None:
-        """Say what is wrong now that a run has returned cleanly: it must not end as if it had done all; else None."""
+        """Say why a run that has returned cleanly must not end so; None if it may."""
+        ...
+
+    def close(self) -> str | None:
+        """Do what is to be done when the run has ended, however it did. Blocks.
+
+        Returns:
+            What to tell the user, if anything.
+
+        Raises:
+            KeelboxError: it cannot be done.
+        """
         ...
 
 

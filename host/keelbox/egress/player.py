@@ -35,6 +35,9 @@ class Player:
     def __init__(self, cassette: Cassette) -> None:
         self._cassette = cassette
         self._used_count = 0
+        self.opening = (
+            f"replaying {cassette.file}: no request leaves this machine; the certificate says what it would have been"
+        )
 
     def over(self, network: Transport) -> Transport:
         """See `Tape.over`; the network is not used."""
@@ -89,6 +92,9 @@ class Player:
             f"the script ended without {count} that the cassette {self._cassette.file} holds:\n" + "\n".join(lines),
             hint=_HINT,
         )
+
+    def close(self) -> None:
+        """See `Tape.close`; nothing is to be done."""
 
 
 def _answer(response: Response, hop: Hop, room_bytes: int) -> Answer:

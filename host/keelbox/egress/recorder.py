@@ -46,15 +46,17 @@ class Recorder:
         scrubber: takes secret values out of what is written.
 
     Attributes:
-        exchanges: so far, in order; of a run that was cut the last one is a ``timeout``.
+        exchanges: so far, in order. One in which the run was cut is a ``timeout``.
 
     Raises:
         UsageError: there can be no file at that path.
     """
 
+    opening: str | None = None
+
     def __init__(self, path: Path, *, scrubber: Scrubber | None = None) -> None:
-        self.path = path
         self.exchanges: list[Exchange] = []
+        self._path = path
         self._scrubber = scrubber
         self._bytes_count = 0
         if not path.parent.is_dir():
@@ -71,13 +73,13 @@ class Recorder:
         return None
 
     def add(self, request: Request, result: Response | Failure) -> None:
-        """Note an exchange. Beyond the largest cassette none is kept, and `save` refuses."""
+        """Note an exchange. Beyond the largest cassette none is kept, and `close` refuses."""
         self._bytes_count += len(request.body) + (len(result.body) if isinstance(result, Response) else 0)
         if self._bytes_count <= CASSETTE_BYTES_MAX:
             self.exchanges.append(Exchange(request=sent(request), result=result))
 
-    def save(self) -> None:
-        """Write the cassette: whole or not at all, in the place of one that is there. Blocks.
+    def close(self) -> str:
+        """See `Tape.close`: writes the cassette, whole or not at all, in the place of one that is there.
 
         Raises:
             KeelboxError: it cannot be written, or would be larger than one that can be read.
@@ -87,14 +89,16 @@ class Recorder:
         data = cassette_text(map(self._scrubbed, self.exchanges)).encode("utf-8")
         if max(len(data), self._bytes_count) > CASSETTE_BYTES_MAX:
             raise KeelboxError(
-                f"cannot record to {self.path}: the exchanges are larger than {CASSETTE_BYTES_MAX} bytes, the largest "
+                f"cannot record to {self._path}: the exchanges are larger than {CASSETTE_BYTES_MAX} bytes, the largest "
                 "cassette",
                 hint="let the script ask for less",
             )
         try:
-            _replace_file(self.path.resolve(), data)
+            _replace_file(self._path.resolve(), data)
         except OSError as error:
-            raise KeelboxError(f"cannot record to {self.path}: {error.strerror or error}") from None
+            raise KeelboxError(f"cannot record to {self._path}: {error.strerror or error}") from None
+        count = len(self.exchanges)
+        return f"recorded {'1 exchange' if count == 1 else f'{count} exchanges'} in {self._path}"
 
     def _scrubbed(self, exchange: Exchange) -> Exchange:
         request, result = exchange.request, exchange.result
