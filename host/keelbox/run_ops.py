@@ -14,6 +14,8 @@ from keelbox_sandbox.contract import Op, OpError, RefusedOp, Reply
 if TYPE_CHECKING:
     from keelbox.egress.answer import Tape
     from keelbox.egress.policy import EgressPolicy
+    from keelbox.egress.rates import RequestGate, Sender
+    from keelbox.egress.secrets import RunSecrets
     from keelbox.ops.agent import AgentOps
     from keelbox.ops.http import HttpOps
 
@@ -37,6 +39,8 @@ class RunOps:
         allowed_methods: HTTP methods that it may use; None: all.
         deadline_s: when every op must be over, on the event loop's clock.
         tape: records its HTTP exchanges, or plays recorded ones; see `keelbox.egress.answer.Tape`.
+        secrets: which of its requests carry which values; None: it has no secrets.
+        gate, sender: who counts its requests, and for whom; None: nobody counts.
 
     Attributes:
         fault: what the host itself failed with; such a run cannot go on.
@@ -53,6 +57,9 @@ class RunOps:
         allowed_methods: Collection[str] | None,
         deadline_s: float,
         tape: Tape | None = None,
+        secrets: RunSecrets | None = None,
+        gate: RequestGate | None = None,
+        sender: Sender | None = None,
     ) -> None:
         self.fault: Exception | None = None
         self._egress = egress
@@ -63,6 +70,9 @@ class RunOps:
         self._allowed_methods = allowed_methods
         self._deadline_s = deadline_s
         self._tape = tape
+        self._secrets = secrets
+        self._gate = gate
+        self._sender = sender
         self._http: HttpOps | None = None
         self._agent: AgentOps | None = None
         self._records: list[OpRecord] = []
@@ -106,9 +116,17 @@ class RunOps:
 
     async def _perform_http(self, op: Op) -> Reply:
         if self._http is None:
+            from keelbox.egress.secrets import NO_SECRETS
             from keelbox.ops.http import HttpOps
 
-            self._http = HttpOps(self._egress, allowed_methods=self._allowed_methods, tape=self._tape)
+            self._http = HttpOps(
+                self._egress,
+                allowed_methods=self._allowed_methods,
+                tape=self._tape,
+                secrets=self._secrets or NO_SECRETS,
+                gate=self._gate,
+                sender=self._sender,
+            )
         try:
             return await self._http.perform(op, deadline_s=self._deadline_s)
         finally:

@@ -9,6 +9,7 @@ Invariants:
 from __future__ import annotations
 
 import logging
+import traceback
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -38,6 +39,8 @@ from keelbox_sandbox.contract import (
 if TYPE_CHECKING:
     from keelbox.egress.answer import Tape
     from keelbox.egress.policy import EgressPolicy
+    from keelbox.egress.rates import RequestGate, Sender
+    from keelbox.egress.secrets import RunSecrets
 
 __all__ = ["Caller", "not_started", "run_script"]
 
@@ -74,6 +77,10 @@ class _Terms:
     observe: Callable[[Event], None] | None
     on_end: Callable[[RunOutcome], None] | None
     tape: Tape | None
+    secrets: RunSecrets | None
+    gate: RequestGate | None
+    tool_name: str
+    tenant_id: str
 
 
 async def run_script(
@@ -96,6 +103,9 @@ async def run_script(
     run_id: str | None = None,
     own_session_id: str | None = None,
     tape: Tape | None = None,
+    secrets: RunSecrets | None = None,
+    gate: RequestGate | None = None,
+    tenant_id: str = "",
 ) -> RunOutcome:
     """Run a script once and settle what it did.
 
@@ -118,6 +128,9 @@ async def run_script(
         run_id: names the run; a new one by default.
         own_session_id: the tool's own session, ``flowContext.sessionId``; a fresh one by default.
         tape: records its HTTP exchanges, or plays recorded ones in the network's place.
+        secrets: values that its requests carry; they are in nothing that it sees, and in no part of the outcome.
+        gate: counts its requests, with those of the process's other runs; None: nobody counts.
+        tenant_id: on whose account the gate counts them, beside the tool's.
 
     Returns:
         How it ended; what a script did wrong is never raised.
@@ -138,9 +151,13 @@ async def run_script(
             observe=observe,
             on_end=on_end,
             tape=tape,
+            secrets=secrets,
+            gate=gate,
+            tool_name=tool_name or script.entry,
+            tenant_id=tenant_id,
         )
     )
-    options = {"action": _ACTION, **(fields or {}), "tool": tool_name or script.entry, "context": context_text}
+    options = {"action": _ACTION, **(fields or {}), "tool": run.terms.tool_name, "context": context_text}
     call = Call(
         input=call_input,
         ambient=ambient or {},
@@ -183,6 +200,9 @@ class _Run:
             allowed_methods=terms.allowed_methods,
             deadline_s=self.begun_s + terms.limits.wall_s + _OP_GRACE_S,
             tape=terms.tape,
+            secrets=terms.secrets,
+            gate=terms.gate,
+            sender=_sender(terms),
         )
         self.logs: list[LogLine] = []
         self.writes: list[Write] = []
@@ -215,6 +235,8 @@ class _Run:
         return await self.commit(result, self.session_change(state, result.session))
 
     def observe(self, event: Event) -> None:
+        if isinstance(event, LogLine):
+            (event,) = self.scrub_lines((event,))
         if isinstance(event, RefusedOp):
             self.ops.refused(event)
         elif isinstance(event, LogLine) and len(self.logs) <= self.terms.limits.log_lines_count:
@@ -284,13 +306,13 @@ class _Run:
         records = self.ops.records()
         outcome = RunOutcome(
             code=result.code,
-            message=message,
-            hint=hint,
-            stack=result.stack,
+            message=None if message is None else self.scrub(message),
+            hint=None if hint is None else self.scrub(hint),
+            stack=None if result.stack is None else self.scrub(result.stack),
             location=result.location,
             result=result.value if result.code is None else None,
             messages=messages,
-            logs=result.logs,
+            logs=self.scrub_lines(result.logs),
             certificate=Certificate(
                 run_id=self.terms.run_id,
                 effects=effects_of(records, committed=committed),
@@ -308,8 +330,22 @@ class _Run:
     def explain(self, fault: Exception) -> tuple[str, str | None]:
         if isinstance(fault, KeelboxError):
             return fault.message, fault.hint
-        _LOG.error("run %s ended by a fault of the host", self.terms.run_id, exc_info=fault)
+        if self.terms.secrets is None:
+            _LOG.error("run %s ended by a fault of the host", self.terms.run_id, exc_info=fault)
+        else:
+            trace = self.scrub("".join(traceback.format_exception(fault)))
+            _LOG.error("run %s ended by a fault of the host\n%s", self.terms.run_id, trace)
         return f"Keelbox itself failed: {type(fault).__name__}", "the script is not to blame; the log has the traceback"
+
+    def scrub(self, text: str) -> str:
+        """Take the values of secrets out of a text. The guest has none; this is for the day when that is not so."""
+        return text if self.terms.secrets is None else self.terms.secrets.scrubber.text(text)
+
+    def scrub_lines(self, lines: tuple[LogLine, ...]) -> tuple[LogLine, ...]:
+        """The same for lines of the script's log."""
+        if self.terms.secrets is None:
+            return lines
+        return tuple(replace(line, text=self.scrub(line.text)) for line in lines)
 
     def would_be(self, write: Write) -> Message:
         """Show a write as the message that a commit would have made; it has no id and no time."""
@@ -323,6 +359,14 @@ class _Run:
             created_at="",
             run_id=self.terms.run_id,
         )
+
+
+def _sender(terms: _Terms) -> Sender | None:
+    if terms.gate is None:
+        return None
+    from keelbox.egress.rates import Sender
+
+    return Sender(tool=terms.tool_name, tenant=terms.tenant_id)
 
 
 def _write_record(write: Write, *, committed: bool) -> WriteRecord:

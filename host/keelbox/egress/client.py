@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from keelbox.egress.address import is_loopback
 from keelbox.egress.faults import REDIRECTS_COUNT, EgressCode, EgressError, denied
 from keelbox.egress.policy import EgressPolicy, Permit
 from keelbox.egress.request import METHODS, Request, redirected
 from keelbox.egress.resolve import Resolver, SystemResolver, judge_answers, resolve
+from keelbox.egress.secrets import NO_SECRETS, RunSecrets
 from keelbox.egress.trail import Hop, Stage, Trail
 from keelbox.egress.url import Url
 
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     import ssl
 
     from keelbox.egress.answer import Answer, Tape, Transport
+    from keelbox.egress.rates import RequestGate, Sender
 
 __all__ = ["EgressClient", "Fetched", "Network"]
 
@@ -42,7 +45,11 @@ class EgressClient:
         resolver: where addresses come from; the operating system if None.
         ca_file: certificates to trust instead of the system's.
         allowed_methods: methods that this run may use; all of `METHODS` if None.
-        tape: stands between the rules and the network: records what passes, or takes the network's place.
+        tape: stands between the rules and the network: records what passes, or takes the network's place. It sees no
+            secret.
+        secrets: which requests carry which values.
+        gate: counts the requests of this process; None: nobody counts.
+        sender: for whom the gate counts them.
     """
 
     def __init__(
@@ -53,9 +60,14 @@ class EgressClient:
         ca_file: Path | None = None,
         allowed_methods: Collection[str] | None = None,
         tape: Tape | None = None,
+        secrets: RunSecrets = NO_SECRETS,
+        gate: RequestGate | None = None,
+        sender: Sender | None = None,
     ) -> None:
         self._policy = policy
-        network = Network(policy, resolver=resolver, ca_file=ca_file)
+        self._secrets = secrets
+        self._gate = None if gate is None or sender is None else (gate, sender)
+        network = Network(policy, resolver=resolver, ca_file=ca_file, secrets=secrets)
         self._transport: Transport = network if tape is None else tape.over(network)
         self._allowed_methods = METHODS if allowed_methods is None else frozenset(allowed_methods)
 
@@ -88,7 +100,16 @@ class EgressClient:
                 f"method {request.method} is not allowed here (allowed: {', '.join(sorted(self._allowed_methods))}); "
                 "declare the side effect that the tool has"
             )
-        return await self._transport.send(request, hop, self._policy.permit(request.url), room_bytes=room_bytes)
+        permit = self._policy.permit(request.url)
+        self._secrets.check(request)
+        if self._gate is None:
+            return await self._transport.send(request, hop, permit, room_bytes=room_bytes)
+        gate, sender = self._gate
+        gate.admit(sender)
+        hop.stage = Stage.QUEUEING
+        async with gate.slots:
+            hop.stage = Stage.CHECKING
+            return await self._transport.send(request, hop, permit, room_bytes=room_bytes)
 
 
 class Network:
@@ -96,29 +117,50 @@ class Network:
 
     Args:
         policy: which addresses may be reached.
-        resolver, ca_file: as `EgressClient`.
+        resolver, ca_file, secrets: as `EgressClient`.
     """
 
-    def __init__(self, policy: EgressPolicy, *, resolver: Resolver | None = None, ca_file: Path | None = None) -> None:
+    def __init__(
+        self,
+        policy: EgressPolicy,
+        *,
+        resolver: Resolver | None = None,
+        ca_file: Path | None = None,
+        secrets: RunSecrets = NO_SECRETS,
+    ) -> None:
         self._policy = policy
         self._resolver = SystemResolver() if resolver is None else resolver
         self._ca_file = ca_file
+        self._secrets = secrets
 
     async def send(self, request: Request, hop: Hop, permit: Permit, *, room_bytes: int) -> Answer:
         """See `Transport.send`."""
         hop.route = permit.route
         target = permit.route or request.url
+        secrets = self._secrets.needed(request)
         hop.stage = Stage.RESOLVING
         answers = await resolve(target, self._resolver)
         hop.stage = Stage.CHECKING
         addresses = judge_answers(target, answers, self._policy)
+        if secrets:
+            if target.scheme == "http" and not all(map(is_loopback, addresses)):
+                raise denied(f"secret {secrets[0]} never goes to {target.origin} in plain http; use https")
+            request, hop.secrets = self._secrets.attach(request), secrets
 
         hop.stage = Stage.CONNECTING
         # Only here: a run that sends nothing must not pay for the HTTP library and TLS.
         from keelbox.egress.exchange import exchange
 
         tls = self._tls() if target.scheme == "https" else None
-        return await exchange(request, hop, addresses, port=target.port, tls=tls, room_bytes=room_bytes)
+        return await exchange(
+            request,
+            hop,
+            addresses,
+            port=target.port,
+            tls=tls,
+            room_bytes=room_bytes,
+            scrubber=self._secrets.scrubber,
+        )
 
     def _tls(self) -> ssl.SSLContext:
         from keelbox.egress.tls import client_context

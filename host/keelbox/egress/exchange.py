@@ -6,7 +6,7 @@ Importing this module imports the HTTP library; import it where a request is abo
 from __future__ import annotations
 
 import ssl
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import aclosing
 from itertools import chain
 
@@ -17,9 +17,10 @@ import httpcore2
 from keelbox.egress.address import IPAddress
 from keelbox.egress.answer import REDIRECT_STATUSES, Answer, may_have_body
 from keelbox.egress.decode import Decoder, decoder_for
-from keelbox.egress.faults import protocol_error, too_large
+from keelbox.egress.faults import denied, protocol_error, too_large
 from keelbox.egress.headers import check_response_headers, readable_headers, sent_headers
 from keelbox.egress.request import Request
+from keelbox.egress.scrub import Scrubber
 from keelbox.egress.trail import Hop, Stage
 from keelbox.egress.wire import PinnedBackend
 
@@ -51,6 +52,7 @@ async def exchange(
     port: int,
     tls: ssl.SSLContext | None,
     room_bytes: int,
+    scrubber: Scrubber,
 ) -> Answer:
     """Send a request to one of the addresses and read the response.
 
@@ -61,6 +63,7 @@ async def exchange(
         port: the port to connect to.
         tls: None for plain http.
         room_bytes: most body bytes, decoded.
+        scrubber: takes the values of secrets out of the response.
 
     Raises:
         EgressError: for every failure. Cancellation closes the connection and goes through.
@@ -81,7 +84,7 @@ async def exchange(
         response = await connection.handle_async_request(wire_request)
         hop.stage = Stage.ANSWERED
         hop.status = response.status
-        return await _read(request, hop, response, room_bytes)
+        return await _read(request, hop, response, room_bytes, scrubber)
     except httpcore2.RemoteProtocolError as error:
         raise protocol_error(f"{hop.url.origin}: {error}") from None
     except (httpcore2.ReadError, httpcore2.WriteError) as error:
@@ -98,50 +101,85 @@ async def _body_parts(body: bytes, hop: Hop) -> AsyncIterator[bytes]:
         hop.bytes_out += len(part)
 
 
-async def _read(request: Request, hop: Hop, response: httpcore2.Response, room_bytes: int) -> Answer:
+async def _read(
+    request: Request, hop: Hop, response: httpcore2.Response, room_bytes: int, scrubber: Scrubber
+) -> Answer:
     version: bytes = response.extensions["http_version"]  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
     if version not in _VERSIONS or not 200 <= response.status <= 599:
         raise protocol_error(f"{hop.url.origin} answered {version!r} {response.status}, which was not asked for")
     headers = check_response_headers(response.headers)
-    body = bytearray()
     location = next((value for name, value in headers if name == "location"), None)
     if response.status in REDIRECT_STATUSES and location is not None:
-        return Answer(status=response.status, headers={}, body=body, location=location.encode("latin-1"))
+        if scrubber.text(location) != location:
+            raise denied(f"{hop.url.origin} redirects to a URL that holds the value of a secret")
+        return Answer(status=response.status, headers={}, body=bytearray(), location=location.encode("latin-1"))
     has_body = may_have_body(request.method, response.status)
     codings = [value for name, value in headers if name == "content-encoding"]
     decoder = decoder_for(", ".join(codings)) if has_body else None
     length = next((int(value) for name, value in headers if name == "content-length"), 0)
     if has_body and length > _wire_room_bytes(decoder, room_bytes):
         raise too_large(f"{hop.url.origin} announces {length} bytes", room_bytes)
-    await _read_body(body, hop, response, decoder, room_bytes)
-    shown = readable_headers(headers, decoded=decoder is not None)
-    return Answer(status=response.status, headers=shown, body=body, location=None)
+    kept = _Body(hop, room_bytes, scrubber)
+    await _read_body(kept, response, decoder)
+    shown = readable_headers(scrubber.headers(headers), decoded=decoder is not None or kept.changed)
+    return Answer(status=response.status, headers=shown, body=kept.data, location=None)
 
 
-async def _read_body(
-    body: bytearray, hop: Hop, response: httpcore2.Response, decoder: Decoder | None, room_bytes: int
-) -> None:
-    wire_room_bytes = _wire_room_bytes(decoder, room_bytes)
+class _Body:
+    """The body as the script will see it: decoded, without secrets, never larger than its room."""
+
+    def __init__(self, hop: Hop, room_bytes: int, scrubber: Scrubber) -> None:
+        self.data = bytearray()
+        self.origin = hop.url.origin
+        self.room_bytes = room_bytes
+        self._hop = hop
+        self._scrubbing = scrubber.stream()
+
+    @property
+    def changed(self) -> bool:
+        """Whether a secret was taken out, so that the headers no longer describe the body."""
+        return self._scrubbing.found
+
+    def add(self, piece: bytes) -> bool:
+        """Take a piece; True if that was work enough to let others have their turn."""
+        if self._hop.bytes_in + len(piece) > self.room_bytes:
+            raise too_large(f"{self.origin} sends more", self.room_bytes)
+        self._hop.bytes_in += len(piece)
+        return self._keep(self._scrubbing.feed(piece)) and bool(self._scrubbing)
+
+    def end(self) -> None:
+        """Take what was held back."""
+        self._keep(self._scrubbing.finish())
+
+    def _keep(self, pieces: Iterable[bytes | bytearray]) -> bool:
+        size_bytes = len(self.data)
+        for piece in pieces:
+            # A handle may be longer than the value that it stands for.
+            if len(self.data) + len(piece) > self.room_bytes:
+                raise too_large(f"{self.origin} sends more once the secrets in it are replaced", self.room_bytes)
+            self.data += piece
+        return len(self.data) > size_bytes
+
+
+async def _read_body(kept: _Body, response: httpcore2.Response, decoder: Decoder | None) -> None:
+    wire_room_bytes = _wire_room_bytes(decoder, kept.room_bytes)
     wire_bytes = parts_count = steps_count = 0
     async with aclosing(response.aiter_stream()) as parts:
         async for part in parts:
             wire_bytes += len(part)
             parts_count += 1
             if wire_bytes > wire_room_bytes:
-                raise too_large(f"{hop.url.origin} sends more", room_bytes)
+                raise too_large(f"{kept.origin} sends more", kept.room_bytes)
             if parts_count > FREE_PARTS_COUNT and wire_bytes < parts_count * PART_BYTES:
-                raise protocol_error(f"{hop.url.origin} sends {wire_bytes} bytes in {parts_count} parts")
+                raise protocol_error(f"{kept.origin} sends {wire_bytes} bytes in {parts_count} parts")
             # The empty piece makes a part that decodes to nothing count as a step.
             for piece in (part,) if decoder is None else chain((b"",), decoder.feed(part)):
-                if len(body) + len(piece) > room_bytes:
-                    raise too_large(f"{hop.url.origin} sends more", room_bytes)
-                body += piece
-                hop.bytes_in = len(body)
                 steps_count += 1
-                if steps_count % STEPS_COUNT == 0:
+                if kept.add(piece) or steps_count % STEPS_COUNT == 0:
                     await anyio.lowlevel.checkpoint()
     if decoder is not None and wire_bytes:
         decoder.finish()
+    kept.end()
 
 
 def _wire_room_bytes(decoder: Decoder | None, room_bytes: int) -> int:

@@ -73,6 +73,8 @@ class Scrubber:
 
     def data(self, data: bytes | bytearray) -> bytes:
         """Scrub bytes that are there as a whole."""
+        if not self._forms:
+            return bytes(data)
         stream = self.stream()
         return b"".join((*stream.feed(data), *stream.finish()))
 
@@ -86,17 +88,26 @@ class Scrubber:
 
 
 class ScrubStream:
-    """Scrubs one body. Holds back some `BLOCK_BYTES` until it is finished."""
+    """Scrubs one body. Holds back some `BLOCK_BYTES` until it is finished.
+
+    Attributes:
+        found: whether a value was replaced so far.
+    """
 
     def __init__(self, forms: tuple[tuple[bytes, bytes], ...]) -> None:
         self._forms = forms
         self._overlap_bytes = max((len(form) for form, _ in forms), default=1) - 1
         self._pending = bytearray()
+        self.found = False
 
-    def feed(self, data: bytes | bytearray) -> Iterator[bytes]:
+    def __bool__(self) -> bool:
+        """Whether there is anything to look for."""
+        return bool(self._forms)
+
+    def feed(self, data: bytes | bytearray) -> Iterator[bytes | bytearray]:
         """Give what is certain after ``data``, in pieces."""
         if not self._forms:
-            yield bytes(data)
+            yield data
             return
         self._pending += data
         while len(self._pending) >= BLOCK_BYTES + self._overlap_bytes:
@@ -117,6 +128,7 @@ class ScrubStream:
                 break
             if start >= end:
                 parts += (window[end:start], handle)
+                self.found = True
             end = max(end, stop)
         parts.append(window[end:count])
         del self._pending[: max(count, end)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ from keelbox.egress.headers import check_request_headers
 from keelbox.egress.policy import EgressPolicy
 from keelbox.egress.request import METHODS, Request
 from keelbox.egress.resolve import Resolver
+from keelbox.egress.scrub import Scrubber
+from keelbox.egress.secrets import NO_SECRETS, RunSecrets
+from keelbox.egress.secrets_handle import refuse_in_url
 from keelbox.egress.trail import Trail
 from keelbox.egress.url import parse_url, printable_url
 from keelbox.outcome import OpRecord
@@ -22,6 +26,7 @@ from keelbox_sandbox.contract import FailureCode, Op, OpError, Reply
 
 if TYPE_CHECKING:
     from keelbox.egress.answer import Tape
+    from keelbox.egress.rates import RequestGate, Sender
 
 __all__ = ["HttpOps"]
 
@@ -39,6 +44,8 @@ class HttpOps:
         ca_file: certificates to trust instead of the system's.
         allowed_methods: methods that the run may use; all that can be sent if None.
         tape: records the exchanges of the run, or plays recorded ones in the network's place.
+        secrets: which requests carry which values; no reply, error or record holds one.
+        gate, sender: who counts the requests, and for whom; None: nobody counts.
 
     Attributes:
         records: one for each op that was attempted, in order; complete also when the run was cut.
@@ -52,10 +59,21 @@ class HttpOps:
         ca_file: Path | None = None,
         allowed_methods: Collection[str] | None = None,
         tape: Tape | None = None,
+        secrets: RunSecrets = NO_SECRETS,
+        gate: RequestGate | None = None,
+        sender: Sender | None = None,
     ) -> None:
         self._client = EgressClient(
-            policy, resolver=resolver, ca_file=ca_file, allowed_methods=allowed_methods, tape=tape
+            policy,
+            resolver=resolver,
+            ca_file=ca_file,
+            allowed_methods=allowed_methods,
+            tape=tape,
+            secrets=secrets,
+            gate=gate,
+            sender=sender,
         )
+        self._scrubber = secrets.scrubber
         self.records: list[OpRecord] = []
 
     async def perform(self, op: Op, *, deadline_s: float) -> Reply:
@@ -83,7 +101,8 @@ class HttpOps:
             code, detail = FailureCode.CANCELLED.value, f"the run was cut while {trail.doing}"
             raise
         finally:
-            self.records.append(_record(op, trail, code or None, detail, anyio.current_time() - begun_s))
+            record = _record(op, trail, code or None, detail, anyio.current_time() - begun_s)
+            self.records.append(_scrubbed(record, self._scrubber))
         head = {"status": fetched.status, "headers": fetched.headers, "url": str(fetched.url)}
         return Reply(head=head, body=fetched.body)
 
@@ -108,6 +127,7 @@ def _request(op: Op) -> Request:
         raise invalid(f"the method is not one of {', '.join(sorted(METHODS))}", f"method {str(method)[:40]!r}")
     if not isinstance(url, str):
         raise invalid("the URL is not text")
+    refuse_in_url(url)
     if op.body and method in _BODILESS_METHODS:
         raise invalid("a GET or HEAD request has no body; use POST")
     if len(op.body) > op.room_bytes:
@@ -132,11 +152,20 @@ def _explain(trail: Trail) -> str | None:
     parts: list[str] = []
     if len(trail.hops) > 1:
         parts.append(f"redirected to {printable_url(str(last.url))}")
+    if names := dict.fromkeys(name for hop in trail.hops for name in hop.secrets):
+        parts.append(f"with secret {', '.join(names)}")
     if last.route is not None:
         parts.append(f"routed to {last.route.origin}")
     if last.replayed_from is not None:
         parts.append(f"replayed from {last.replayed_from}")
     return "; ".join(parts) or None
+
+
+def _scrubbed(record: OpRecord, scrubber: Scrubber) -> OpRecord:
+    if not scrubber:
+        return record
+    detail = None if record.detail is None else scrubber.text(record.detail)
+    return replace(record, method=scrubber.text(record.method), url=scrubber.text(record.url), detail=detail)
 
 
 def _record(op: Op, trail: Trail, code: str | None, detail: str | None, elapsed_s: float) -> OpRecord:
