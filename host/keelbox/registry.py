@@ -15,9 +15,10 @@ from keelbox.errors import ConfigError, FieldFault, InputError, UsageError
 from keelbox_sandbox.codec import CodecError, decode
 
 if TYPE_CHECKING:
+    from keelbox.egress.secrets_rule import SecretRule
     from keelbox.json_schema import JsonSchema
     from keelbox.limits import LimitsFile
-    from keelbox.registry_file import KeenToolEntry, ToolEntry
+    from keelbox.registry_file import KeenToolEntry, SecretEntry, ToolEntry
 
 __all__ = [
     "KEEN_FILE_NAME",
@@ -94,8 +95,8 @@ class ToolDeclaration:
     duration: Literal["short", "long"] = "short"
     liveness: Liveness | None = None
     """Set exactly for a long tool."""
-    secrets: tuple[str, ...] = ()
-    """Names of the operator's secrets that its requests may carry."""
+    secrets: tuple[SecretRule, ...] = ()
+    """The operator's secrets that its requests may carry, and which requests."""
     idempotency_key: str | None = None
     """CEL over ``input`` and ``call``; set for each write tool."""
     resource: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -113,6 +114,8 @@ class Registry:
     """The file they are declared in."""
     tools: Mapping[str, ToolDeclaration]
     """By literal name, in the order of the file."""
+    secret_lines: Mapping[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    """Where each secret is declared, by the names of the tool and the secret."""
 
     def find(self, name: str) -> ToolDeclaration | None:
         """Get a tool by its literal name; None if there is no such tool."""
@@ -161,7 +164,13 @@ def load_registry(path: Path, limits: LimitsFile | None = None) -> Registry:
         document.refuse([*error.faults, *faults])
         raise
     document.refuse(faults)
-    return Registry(path=path, tools={tool.name: _declaration(tool) for tool in tools})
+    declared = {tool.name: _declaration(tool) for tool in tools}
+    lines = {
+        (tool.name, secret.name): document.line(("tools", at, "secrets", index, "name"))
+        for at, tool in enumerate(declared.values())
+        for index, secret in enumerate(tool.secrets)
+    }
+    return Registry(path=path, tools=declared, secret_lines=lines)
 
 
 def _declaration(tool: ToolEntry | KeenToolEntry) -> ToolDeclaration:
@@ -200,12 +209,26 @@ def _declaration(tool: ToolEntry | KeenToolEntry) -> ToolDeclaration:
         limits=tool.limits,
         duration=tool.duration,
         liveness=None if liveness is None else Liveness(max_silence_s=liveness.max_silence_s),
-        secrets=tool.secrets,
+        secrets=tuple(_secret(secret) for secret in tool.secrets),
         idempotency_key=tool.idempotency_key,
         resource=tool.resource,
         cost_estimate=tool.cost_estimate,
         feeds=None if feeds is None else Feed(block=feeds.block, event=feeds.event),
         commit_blocks=tool.commit_blocks,
+    )
+
+
+def _secret(entry: SecretEntry) -> SecretRule:
+    from keelbox.egress.secrets_rule import SecretRule
+
+    return SecretRule(
+        name=entry.name,
+        hosts=entry.hosts,
+        methods=entry.methods,
+        paths=entry.paths,
+        header=entry.header,
+        format=entry.format,
+        fields=entry.fields,
     )
 
 

@@ -8,13 +8,22 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
-__all__ = ["AccessEntry", "FeedEntry", "KeenFile", "KeenToolEntry", "LivenessEntry", "RegistryFile", "ToolEntry"]
+__all__ = [
+    "AccessEntry",
+    "FeedEntry",
+    "KeenFile",
+    "KeenToolEntry",
+    "LivenessEntry",
+    "RegistryFile",
+    "SecretEntry",
+    "ToolEntry",
+]
 
 Text = Annotated[str, Field(min_length=1)]
 Expression = Annotated[str, Field(min_length=1)]
 """CEL: pure, no clock, no network."""
 Label = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]*$")]
-"""A word that also names a file or a secret."""
+"""A word that also names a file."""
 
 
 class _Entry(BaseModel):
@@ -33,6 +42,18 @@ class LivenessEntry(_Entry):
     """How long a long tool may say nothing."""
 
     max_silence_s: Annotated[float, Field(gt=0)]
+
+
+class SecretEntry(_Entry):
+    """A secret of the operator, and which requests may carry it; see `keelbox.egress.secrets_rule.SecretRule`."""
+
+    name: Text
+    hosts: tuple[Text, ...]
+    methods: tuple[Text, ...] | None = None
+    paths: tuple[Text, ...] | None = None
+    header: Text | None = None
+    format: Text = "{}"
+    fields: tuple[Text, ...] = ()
 
 
 class FeedEntry(_Entry):
@@ -79,7 +100,7 @@ class ToolEntry(_Entry):
     limits: dict[str, Any] = {}
     duration: Literal["short", "long"] = "short"
     liveness: LivenessEntry | None = None
-    secrets: tuple[Label, ...] = ()
+    secrets: tuple[SecretEntry, ...] = ()
     idempotency_key: Expression | None = None
     resource: dict[Text, Expression] = {}
     cost_estimate: Annotated[float, Field(ge=0)] = 0.0

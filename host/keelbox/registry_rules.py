@@ -112,7 +112,13 @@ class _ToolRules:
                 fit.append(host)
             except UsageError as error:
                 yield self.fault("hosts", "; ".join(filter(None, (error.message, error.hint))), index)
-        yield from self._safe_posts(EgressPolicy(hosts=fit))
+        policy = EgressPolicy(hosts=fit)
+        yield from self._safe_posts(policy)
+        if self.tool.get("secrets"):
+            from keelbox.registry_secrets import secret_faults
+
+            for place, problem in secret_faults(self.tool, policy):
+                yield self.fault("secrets", problem, *place)
 
     def _safe_posts(self, policy: EgressPolicy) -> Iterator[Fault]:
         from keelbox.egress.faults import EgressError

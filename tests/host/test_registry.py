@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from keelbox.egress.secrets_rule import SecretRule
 from keelbox.errors import InputError, UsageError
 from keelbox.json_schema import JsonSchema
 from keelbox.registry import (
@@ -72,7 +73,7 @@ def test_every_field_is_held(tmp_path: Path) -> None:
         "limits": {"wall_s": 10},
         "duration": "long",
         "liveness": {"max_silence_s": 20},
-        "secrets": ["tables-key"],
+        "secrets": [{"name": "TABLES_KEY", "hosts": ["api.example.com"], "header": "x-key", "fields": ["/key"]}],
         "idempotency_key": "input.city",
         "resource": {"city": "input.city"},
         "cost_estimate": 0.5,
@@ -100,7 +101,7 @@ def test_every_field_is_held(tmp_path: Path) -> None:
         limits={"wall_s": 10},
         duration="long",
         liveness=Liveness(max_silence_s=20),
-        secrets=("tables-key",),
+        secrets=(SecretRule(name="TABLES_KEY", hosts=("api.example.com",), header="x-key", fields=("/key",)),),
         idempotency_key="input.city",
         resource={"city": "input.city"},
         cost_estimate=0.5,
