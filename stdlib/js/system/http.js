@@ -128,7 +128,7 @@ const send = async (mode, method, url, options, body, value, trace) => {
   }
   head.method = StringPrototypeToUpperCase(head.method);
   if (query !== undefined) head.url = addQuery(head.url, query);
-  return perform('http', mode, head, bodyFor(head, body, value), trace, newError);
+  return await protectPromise(perform('http', mode, head, bodyFor(head, body, value), trace, newError)); // not left to `then`
 };
 
 const start = (self, mode, method, url, options, body, value) =>

@@ -1,7 +1,9 @@
 // system/log: the author's window in production. Never throws: a log line must not break a tool.
 
 import { freeze, json, log } from 'keelbox:host';
-import { Error, String, StringPrototypeIndexOf, StringPrototypeSlice, errorStack, isObject } from '../web/primordials.js';
+import {
+  Error, FunctionPrototypeHasInstance, String, StringPrototypeIndexOf, StringPrototypeSlice, errorStack, isObject,
+} from '../web/primordials.js';
 
 const VALUE_BYTES = 65536;
 
@@ -15,7 +17,7 @@ const withoutOurs = (stack) => {
 const written = (value) => {
   if (typeof value === 'string') return value;
   try {
-    if (value instanceof Error) {
+    if (FunctionPrototypeHasInstance(Error, value)) {
       const stack = withoutOurs(errorStack(value));
       return `${value.name}: ${value.message}${stack !== '' ? `\n${stack}` : ''}`;
     }

@@ -66,6 +66,9 @@ export const DataViewPrototypeGetByteLength = getterOf(DataView.prototype, 'byte
 export const DataViewPrototypeGetByteOffset = getterOf(DataView.prototype, 'byteOffset');
 export const DatePrototypeGetTime = uncurryThis(Date.prototype.getTime);
 
+/** `OrdinaryHasInstance(type, value)`: `value instanceof type` without asking `type`. */
+export const FunctionPrototypeHasInstance = uncurryThis(Function.prototype[Symbol.hasInstance]);
+
 /** What every built-in iterator and generator inherits from. */
 export const IteratorPrototype = Object.getPrototypeOf(Object.getPrototypeOf([][Symbol.iterator]()));
 
