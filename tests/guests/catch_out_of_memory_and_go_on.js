@@ -1,3 +1,4 @@
+// Ends as memory-exceeded.
 export const exec = () => {
   const kept = [];
   for (;;) {

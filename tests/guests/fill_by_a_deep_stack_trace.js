@@ -1,3 +1,4 @@
+// Ends as memory-exceeded.
 Error.stackTraceLimit = Infinity;
 const kept = [];
 const down = (n) => {

@@ -1,1 +1,2 @@
-export const exec = () => 'a'.repeat(100000).replaceAll('a', 'b'.repeat(100000)).length;
+// Ends as memory-exceeded.
+export const exec = () => 'a'.repeat(500).replaceAll('a', 'b'.repeat(100000)).length;

@@ -1,1 +1,2 @@
+// Ends as memory-exceeded.
 export const exec = () => 'a'.repeat(20000000).split('').length;

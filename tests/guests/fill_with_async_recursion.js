@@ -1,3 +1,4 @@
+// Ends as memory-exceeded.
 const down = async () => {
   await null;
   return [await down()];

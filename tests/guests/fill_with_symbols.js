@@ -1,3 +1,4 @@
+// Ends as memory-exceeded.
 export const exec = () => {
   const kept = [];
   for (let i = 0; ; i++) kept.push(Symbol.for(`symbol-${i}`));

@@ -1,3 +1,4 @@
+// Ends as memory-exceeded.
 function* endless() {
   for (let i = 0; ; i++) yield [i, i];
 }

@@ -1,1 +1,2 @@
+// Ends as threw.
 export const exec = () => (2n ** 10000000n).toString().length;

@@ -1,3 +1,4 @@
+// Ends as cpu-exceeded.
 import Agent from 'system/agent';
 export const exec = () => {
   for (;;) {

@@ -1,3 +1,4 @@
+// Ends as threw.
 export const exec = () => {
   let nested = [];
   for (let i = 0; i < 300000; i++) nested = [nested];

@@ -1,3 +1,4 @@
+// Ends as a clean return.
 // Freeing a long chain must not use the stack.
 export const exec = () => {
   let chain = null;

@@ -1,1 +1,2 @@
+// Ends as threw.
 export const exec = () => JSON.parse('['.repeat(1000000));

@@ -1,1 +1,2 @@
+// Ends as threw.
 export const exec = () => new Function('('.repeat(400000));

@@ -1,2 +1,3 @@
+// Ends as threw.
 const value = { toString: () => `${value}` };
 export const exec = () => `${value}`;

@@ -1,2 +1,3 @@
+// Ends as threw.
 const down = () => down() + 1;
 export const exec = () => down();

@@ -1,3 +1,4 @@
+// Ends as cpu-exceeded.
 export const exec = () => {
   const bytes = new Uint8Array(20 * 2 ** 20);
   let found = 0;

@@ -1,1 +1,2 @@
+// Ends as threw.
 export const exec = () => (1n << (1n << 30n)) > 0n;

@@ -1,3 +1,4 @@
+// Ends as cpu-exceeded.
 export const exec = () => {
   const numbers = new Float64Array(2 ** 21);
   for (;;) {

@@ -1,3 +1,4 @@
+// Ends as cpu-exceeded.
 // No handler of the script's may see the stop, and none may outlast it.
 export const exec = () => {
   for (;;) {

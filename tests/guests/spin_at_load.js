@@ -1,2 +1,3 @@
+// Ends as cpu-exceeded.
 for (;;);
 export const exec = () => null;

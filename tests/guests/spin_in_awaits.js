@@ -1,3 +1,4 @@
+// Ends as cpu-exceeded.
 export const exec = async () => {
   for (;;) await null;
 };

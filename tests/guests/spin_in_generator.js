@@ -1,3 +1,4 @@
+// Ends as cpu-exceeded.
 function* endless() {
   for (;;) yield 1;
 }

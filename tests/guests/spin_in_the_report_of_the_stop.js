@@ -1,3 +1,4 @@
+// Ends as cpu-exceeded.
 for (const type of [Error, RangeError, InternalError, Object]) {
   Object.defineProperty(type.prototype, 'name', { get: () => { for (;;); }, configurable: true });
 }

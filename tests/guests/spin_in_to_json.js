@@ -1,1 +1,2 @@
+// Ends as cpu-exceeded.
 export const exec = () => ({ toJSON: () => { for (;;); } });

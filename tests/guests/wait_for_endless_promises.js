@@ -1,3 +1,4 @@
+// Ends as memory-exceeded.
 function* endless() {
   for (;;) yield Promise.resolve();
 }
