@@ -15,15 +15,16 @@ from typing import Any
 from wasmtime import _bindings  # the one place that loads the library
 
 __all__ = [
-    "EPOCH_CALLBACK", "HOST_FUNCTION", "UPDATE_CONTINUE", "Extern", "Instance", "RawValues", "call_unchecked",
-    "caller_context", "caller_export", "config_async_stack_size", "context_set_epoch_deadline", "epoch_callback",
-    "error_new", "increment_epoch", "instance_export", "instantiate", "linker_define", "memory_data", "memory_grow",
-    "memory_size", "new_pointer", "store_context", "store_delete", "store_limiter", "store_new", "take_error",
-    "take_trap", "trap_new",
+    "EPOCH_CALLBACK", "HOST_FUNCTION", "UPDATE_CONTINUE", "UPDATE_YIELD", "Extern", "Instance", "RawValues", "Value",
+    "call_async", "caller_context", "caller_export", "config_async_stack_size", "context_set_epoch_deadline",
+    "epoch_callback", "error_new", "future_delete", "future_poll", "increment_epoch", "instance_export", "instantiate",
+    "linker_define", "memory_data", "memory_grow", "memory_size", "new_pointer", "store_context", "store_delete",
+    "store_limiter", "store_new", "take_error", "take_trap", "trap_new",
 ]  # fmt: skip
 
 _dll: Any = _bindings.__dict__["dll"]
 UPDATE_CONTINUE = 0
+UPDATE_YIELD = 1
 
 
 class Instance(Structure):
@@ -43,8 +44,14 @@ class Extern(Structure):
         return ctypes.addressof(self) + Extern.store_id.offset
 
 
-RawValues = c_uint64 * 8
-"""Room for four wasmtime_val_raw_t (16 bytes each); an i32 lies in the low half of the first word."""
+class Value(Structure):
+    """A wasmtime_val_t that holds an i32 (kind 0). The union has 24 bytes."""
+
+    _fields_ = (("kind", c_uint8), ("i32", c_uint64), ("rest", c_uint64 * 2))
+
+
+RawValues = c_uint64 * 4
+"""Two wasmtime_val_raw_t (16 bytes each), as host functions get them; an i32 lies in the low half of the first word."""
 
 
 def _function(name: str, result: Any, *arguments: Any) -> Any:
@@ -69,7 +76,11 @@ instantiate = _function("wasmtime_instance_pre_instantiate", c_void_p, c_void_p,
 instance_export = _function(
     "wasmtime_instance_export_nth", c_bool, c_void_p, c_void_p, c_size_t, c_void_p, c_void_p, c_void_p
 )
-call_unchecked = _function("wasmtime_func_call_unchecked", c_void_p, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p)
+call_async = _function(
+    "wasmtime_func_call_async", c_void_p, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p, c_size_t, c_void_p, c_void_p
+)
+future_poll = _function("wasmtime_call_future_poll", c_bool, c_void_p)
+future_delete = _function("wasmtime_call_future_delete", None, c_void_p)
 memory_data = _function("wasmtime_memory_data", c_void_p, c_void_p, c_void_p)
 memory_size = _function("wasmtime_memory_data_size", c_size_t, c_void_p, c_void_p)
 memory_grow = _function("wasmtime_memory_grow", c_void_p, c_void_p, c_void_p, c_uint64, c_void_p)

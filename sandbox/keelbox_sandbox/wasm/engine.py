@@ -25,18 +25,17 @@ from . import abi, capi, code_cache
 
 __all__ = ["Engine", "GuestMissingError", "get_engine", "guest_path", "wasmtime_version"]
 
-TICK_S = 0.01
-"""Between two ticks: a third of the way from a soft stop to a hard one would be enough; 10 ms cost 0.2 % of a core."""
+TICK_S = 0.005
+"""Between two ticks: the longest that a guest call holds the event loop is this and `isolate.YIELD_AFTER_S`."""
 
-IDLE_TICKS_COUNT = 50
+IDLE_TICKS_COUNT = 100
 """Ticks without a guest after which the thread ends; starting one for each run would cost more."""
 
-WASM_STACK_BYTES = 8 * 1024 * 1024
-"""Native stack of one guest call. The guest's own limit (``stack_kib``) is counted on its C stack in linear memory,
-where its frames take about half of what they take natively; measured by the recursion tests. The threads have
-`THREAD_STACK_BYTES`."""
+WASM_STACK_BYTES = 10 * 1024 * 1024
+"""Native stack of one guest call; each has a stack of its own, given back when the call ends. The guest's own limit
+(``stack_kib``) is counted on its C stack in linear memory; of deep recursion in the engine's parsers, 512 KiB there are
+up to 9 MiB here (the recursion tests)."""
 
-THREAD_STACK_BYTES = 12 * 1024 * 1024
 RANDOM_BYTES_MAX = 4096
 
 
@@ -75,7 +74,7 @@ class Engine:
         config = wasmtime.Config()
         config.strategy = "cranelift"
         config.epoch_interruption = True
-        # wasmtime insists on this one being the larger, though no call here is an async one.
+        # The stack of a call, with room for what the host's own functions take of it.
         capi.config_async_stack_size(_address(config), WASM_STACK_BYTES + 1024 * 1024)
         config.max_wasm_stack = WASM_STACK_BYTES
         config.memory_init_cow = True

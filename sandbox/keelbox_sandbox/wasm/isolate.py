@@ -3,21 +3,28 @@
 Everything that is read from linear memory is hostile: addresses and sizes are unsigned 32-bit numbers that are checked
 against the memory's present size before anything is copied (SECURITY §0.5). What fails a check is a `CrashError`.
 
-Not thread-safe; `enter` and `close` run in a worker thread, one at a time.
+Not thread-safe: one thread at a time. A call runs on a stack of its own, so another thread may go on with it after it
+yielded.
 """
 
 from __future__ import annotations
 
 import ctypes
+import math
+import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from . import abi, capi
 from .engine import Engine
 
 __all__ = ["CrashError", "Isolate", "Stop"]
+
+YIELD_AFTER_S = 0.002
+"""How long a call that may yield runs before it does, at the next tick."""
 
 HARD_AFTER_S = 0.05
 """From the soft stop (the guest's own poll, which gives a script line) to the hard one (a trap)."""
@@ -31,11 +38,21 @@ ENVELOPE_BYTES = 128 * 1024
 
 _PAGE_BYTES = 65536
 _OUTBOX_BLOCKS_COUNT = 4096
-_BLOCK_BYTES = 12
+_THREE = struct.Struct("<3I")
+_SIZES = tuple(struct.Struct(f"<{count}I") for count in range(5))
+_Arguments = capi.Value * 3
 
 
 class CrashError(Exception):
     """The guest trapped, or said something that cannot be. The text is for the operator."""
+
+
+class Verdict(Enum):
+    """What becomes of a running guest at a tick."""
+
+    GO_ON = "go on"
+    YIELD = "yield"
+    END = "end"
 
 
 @dataclass(slots=True)
@@ -71,6 +88,10 @@ class Isolate:
         self.cpu_ns = 0
         self.stop: Stop | None = None
         self._entered_ns = 0
+        self._yield_at_s = math.inf
+        self._future: int | None = None
+        self._call: tuple[Any, ...] = ()
+        self._error = capi.new_pointer()
         self._store = capi.store_new(engine.address, None, None)
         self._context = capi.store_context(self._store)
         maximum = layout.memory_bytes + self.room_bytes + heap_bytes + outbox_bytes + OVERHEAD_BYTES
@@ -99,37 +120,70 @@ class Isolate:
         self._base: int = capi.memory_data(self._context, self._memory.of)
 
     def close(self) -> None:
-        """Drop the instance and its memory. Safe to call twice."""
+        """Drop the instance and its memory, and with them a call that has not ended. Safe to call twice."""
         store, self._store = self._store, None
         if store:
+            self._end_call()
             _isolates.pop(id(self), None)
             capi.store_delete(store)
 
     def enter(self, function: str, *arguments: int) -> abi.State:
-        """Call into the guest and read its state.
+        """Call into the guest, wait for the call's end, and read the guest's state.
 
         Raises:
             CrashError: the guest trapped; `stop` says whether we made it.
         """
-        values = capi.RawValues()
+        self.begin(function, *arguments)
+        self.advance(may_yield=False)
+        return self.state()
+
+    def begin(self, function: str, *arguments: int) -> None:
+        """Prepare a call; `advance` carries it out."""
+        values, results = _Arguments(), capi.Value()
         for i, argument in enumerate(arguments):
-            values[2 * i] = argument & 0xFFFFFFFF
+            values[i].i32 = argument & 0xFFFFFFFF
         entry = self._export(self._engine.layout.functions[function])
+        self._error = capi.new_pointer()
+        self._call = (values, results, entry)  # the library reads and writes them until the future is deleted
+        self._future = capi.call_async(
+            self._context, entry.of, values, len(arguments), ctypes.byref(results), 1, ctypes.byref(self._trap),
+            ctypes.byref(self._error),
+        )  # fmt: skip
+
+    def advance(self, *, may_yield: bool) -> bool:
+        """Run the call that has begun, on a stack of its own, in this thread.
+
+        Args:
+            may_yield: come back after `YIELD_AFTER_S` or a tick more, although the call has not ended; any thread may
+                then go on with it.
+
+        Returns:
+            Whether the call has ended.
+
+        Raises:
+            CrashError: the guest trapped.
+        """
         engine = self._engine
         capi.context_set_epoch_deadline(self._context, 1)
         engine.entered()
         self._entered_ns = time.thread_time_ns()
+        self._yield_at_s = time.monotonic() + YIELD_AFTER_S if may_yield else math.inf
         try:
-            error = capi.call_unchecked(
-                self._context, entry.of, values, max(1, len(arguments)), ctypes.byref(self._trap)
-            )
+            ended: bool = capi.future_poll(self._future)
         finally:
             used_ns = time.thread_time_ns() - self._entered_ns
             self.cpu_ns += used_ns
             self._cpu_left_ns -= used_ns
             engine.left()
-        self._check(error)
-        return self.state()
+        if ended:
+            self._end_call()
+            self._check(self._error.value)
+        return ended
+
+    def _end_call(self) -> None:
+        future, self._future = self._future, None
+        if future:
+            capi.future_delete(future)
 
     def state(self) -> abi.State:
         """The guest's state block, also after a crash."""
@@ -141,29 +195,29 @@ class Isolate:
         Raises:
             CrashError: the range is not inside it.
         """
-        if address < 0 or count < 0 or address + count > capi.memory_size(self._context, self._memory.of):
+        # What lay inside the initial memory always does: a memory never shrinks.
+        inside = address >= 0 and count >= 0 and address + count <= self.buffer_address
+        if not inside and not 0 <= address <= address + count <= capi.memory_size(self._context, self._memory.of):
             raise CrashError(f"the guest named {count} bytes at {address}, outside its memory")
         return ctypes.string_at(self._base + address, count)
 
     def write_buffer(self, *parts: bytes | bytearray | memoryview) -> None:
         """Copy into the exchange buffer, from its start."""
-        at = 0
-        for part in parts:
-            count = len(part)
-            if at + count > self.room_bytes:
-                raise ValueError("more than the exchange buffer holds")
-            data = part if isinstance(part, bytes) else bytes(part)
-            ctypes.memmove(self._base + self.buffer_address + at, data, count)
-            at += count
+        data = b"".join(parts)
+        if len(data) > self.room_bytes:
+            raise ValueError("more than the exchange buffer holds")
+        ctypes.memmove(self._base + self.buffer_address, data, len(data))
 
     def read_buffer(self, *counts: int) -> list[bytes]:
         """Copy consecutive texts from the start of the exchange buffer."""
-        if sum(counts) > self.room_bytes:
-            raise CrashError(f"the guest named {sum(counts)} bytes in an exchange buffer of {self.room_bytes}")
+        total = sum(counts)
+        if total > self.room_bytes:
+            raise CrashError(f"the guest named {total} bytes in an exchange buffer of {self.room_bytes}")
+        data = self.read(self.buffer_address, total)
         parts: list[bytes] = []
-        at = self.buffer_address
+        at = 0
         for count in counts:
-            parts.append(self.read(at, count))
+            parts.append(data[at : at + count])
             at += count
         return parts
 
@@ -174,17 +228,16 @@ class Isolate:
         for _ in range(_OUTBOX_BLOCKS_COUNT):
             if address == 0:
                 return records
-            head = self.read(address, _BLOCK_BYTES)
-            following, used = _u32(head, 0), _u32(head, 4)
+            following, used, _room = _unpack(_THREE, self.read(address, _THREE.size), 0)
             left -= used
             if left < 0:
                 break
-            _parse_records(self.read(address + _BLOCK_BYTES, used), records)
+            _parse_records(self.read(address + _THREE.size, used), records)
             address = following
         raise CrashError("the guest's outbox is larger than its limits allow, or runs in a circle")
 
-    def may_go_on(self) -> bool:
-        """Asked at each tick while the guest runs, in its own thread; False ends it by a trap."""
+    def at_tick(self) -> Verdict:
+        """Asked at each tick while the guest runs, in its own thread."""
         now_s = time.monotonic()
         if self.stop is None:
             if time.thread_time_ns() - self._entered_ns > self._cpu_left_ns:
@@ -192,11 +245,11 @@ class Isolate:
             elif now_s > self._wall_deadline_s:
                 self.stop = Stop("time-exceeded", now_s)
             else:
-                return True
+                return Verdict.YIELD if now_s >= self._yield_at_s else Verdict.GO_ON
         if now_s - self.stop.at_s < HARD_AFTER_S:
             ctypes.memmove(self._base + self._state_address + abi.INTERRUPT_OFFSET, b"\1\0\0\0", 4)
-            return True
-        return False
+            return Verdict.GO_ON
+        return Verdict.END
 
     def request_stop(self, reason: str) -> None:
         """Make a running guest stop soon; from any thread."""
@@ -231,9 +284,10 @@ _isolates: dict[int, Isolate] = {}
 def _epoch(context: int, data: int, delta: Any, kind: Any) -> int:
     try:
         isolate = _isolates.get(data)
-        if isolate is not None and isolate.may_go_on():
+        verdict = Verdict.END if isolate is None else isolate.at_tick()
+        if verdict is not Verdict.END:
             delta[0] = 1
-            kind[0] = capi.UPDATE_CONTINUE
+            kind[0] = capi.UPDATE_YIELD if verdict is Verdict.YIELD else capi.UPDATE_CONTINUE
             return 0
     except BaseException:  # noqa: S110 - nothing may unwind through the guest's frames; the guest ends below
         pass
@@ -243,20 +297,22 @@ def _epoch(context: int, data: int, delta: Any, kind: Any) -> int:
 _on_epoch: Callable[..., Any] = capi.EPOCH_CALLBACK(_epoch)
 
 
-def _u32(data: bytes, at: int) -> int:
-    return int.from_bytes(data[at : at + 4], "little")
+def _unpack(layout: struct.Struct, data: bytes, at: int) -> tuple[int, ...]:
+    return layout.unpack_from(data, at)
 
 
 def _parse_records(data: bytes, to: list[tuple[int, int, list[bytes]]]) -> None:
-    at = 0
-    while at < len(data):
-        kind, tag, count = _u32(data, at), _u32(data, at + 4), _u32(data, at + 8)
-        at += 12
-        if count > 4 or at + 4 * count > len(data):
+    at, end = 0, len(data)
+    while at < end:
+        if end - at < _THREE.size:
+            raise CrashError("a record of the guest's outbox is cut off")
+        kind, tag, count = _unpack(_THREE, data, at)
+        at += _THREE.size
+        if count > 4 or at + 4 * count > end:
             raise CrashError("a record of the guest's outbox is malformed")
-        sizes = [_u32(data, at + 4 * i) for i in range(count)]
+        sizes = _unpack(_SIZES[count], data, at)
         at += 4 * count
-        if at + sum(sizes) > len(data):
+        if at + sum(sizes) > end:
             raise CrashError("a record of the guest's outbox is cut off")
         texts: list[bytes] = []
         for size in sizes:

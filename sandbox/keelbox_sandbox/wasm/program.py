@@ -41,13 +41,17 @@ class Module:
         return tuple(name for name in self.imports if name not in _PUBLIC)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Program:
     """All modules of a script, as start() wants them: the entry last."""
 
     modules_count: int
     source_bytes: int
     blob: bytes
+    is_quick: bool = False
+    """Its last guest call was over before it would have held up the event loop."""
+    threaded_calls_count: int = 0
+    """Guest calls that are to begin in a worker thread, because one before took long."""
 
 
 class ProgramCache:

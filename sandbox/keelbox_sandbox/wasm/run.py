@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Literal, cast
 
 import anyio
@@ -49,6 +48,12 @@ WALLS = ("wasm", "heap-limit", "memory-maximum", "interrupt", "epoch")
 _LEVELS: tuple[LogLevel, ...] = ("error", "warning", "info", "debug")
 _KINDS: dict[int, Literal["http", "agent"]] = {1: "http", 2: "agent"}
 _HEAD_BYTES_MAX = 64 * 1024
+INLINE_BYTES_MAX = 256 * KIB
+"""A guest call that is given more than this begins in a worker thread: reading it in takes long enough."""
+
+THREADED_CALLS_COUNT = 100
+"""Calls of a script that begin in a worker thread after one that took long; then it is tried again."""
+
 _RECORD_ROOM_BYTES = 4 * MIB
 """Outbox beyond the texts that the limits count: heads of records, identifiers, progress and refused ops."""
 
@@ -106,10 +111,12 @@ class Run:
     async def execute(self, program: Program, call: bytes) -> RunResult:
         """Run the program to its end."""
         try:
+            await self._threads.give_way()
             try:
-                step = await self._threads.call(partial(self._start, program, call), self.stop)
+                self._make_isolate(program, call)
             except CrashError as error:  # no memory, or no address space, for another instance
                 return self.failed(_crashed(f"the sandbox could not be made: {error}"))
+            step = await self._guest_call(program, len(call))
             while True:
                 self._take(step)
                 if step.crash is not None:
@@ -122,7 +129,8 @@ class Run:
                 answer = await self._answer(step)
                 if isinstance(answer, RunFailure):
                     return self.failed(answer)
-                step = await self._threads.call(partial(self._resume, *answer), self.stop)
+                self._begin_resume(*answer)
+                step = await self._guest_call(program, len(answer[2]))
         finally:
             if self._isolate is not None:
                 self._isolate.close()
@@ -134,9 +142,26 @@ class Run:
             location=failure.location, **self._common(),
         )  # fmt: skip
 
-    # --- in a guest thread ---
+    async def _guest_call(self, program: Program, data_bytes: int) -> _Step:
+        """Carry out the guest call that has begun.
 
-    def _start(self, program: Program, call: bytes) -> _Step:
+        A call begins on the event loop's own thread, because most are over in less time than a hand-over to another
+        thread takes. One that is not over at the next tick moves to a worker thread, and then so do the next calls of
+        this script, and for a moment those of all scripts that have not been seen to be quick.
+        """
+        if program.threaded_calls_count > 0:
+            program.threaded_calls_count -= 1
+        elif data_bytes <= INLINE_BYTES_MAX and (program.is_quick or self._threads.may_try()):
+            step = self._advance(may_yield=True)
+            if step is not None:
+                program.is_quick = True
+                return step
+            program.is_quick = False
+            program.threaded_calls_count = THREADED_CALLS_COUNT
+            self._threads.tried_in_vain()
+        return await self._threads.call(self._advance_to_the_end, self.stop)
+
+    def _make_isolate(self, program: Program, call: bytes) -> None:
         limits = self._limits
         header = start_header(limits).pack(os.urandom(32), program.modules_count, len(call))
         isolate = Isolate(
@@ -150,16 +175,23 @@ class Run:
         )
         self.adopt(isolate)
         isolate.write_buffer(header, program.blob, call, b"\0")
-        return self._enter(isolate, "start", isolate.buffer_address, isolate.room_bytes)
+        isolate.begin("start", isolate.buffer_address, isolate.room_bytes)
 
-    def _resume(self, ok: bool, head: bytes, body: bytes | bytearray | memoryview) -> _Step:
+    def _begin_resume(self, ok: bool, head: bytes, body: bytes | bytearray | memoryview) -> None:
         isolate = cast("Isolate", self._isolate)
         isolate.write_buffer(head, body)
-        return self._enter(isolate, "resume", int(ok), len(head), len(body))
+        isolate.begin("resume", int(ok), len(head), len(body))
 
-    def _enter(self, isolate: Isolate, function: str, *arguments: int) -> _Step:
+    def _advance_to_the_end(self) -> _Step:
+        return cast("_Step", self._advance(may_yield=False))
+
+    def _advance(self, *, may_yield: bool) -> _Step | None:
+        """Run the guest, and copy out what it left; None if it is not at its end. In any thread."""
+        isolate = cast("Isolate", self._isolate)
         try:
-            state = isolate.enter(function, *arguments)
+            if not isolate.advance(may_yield=may_yield):
+                return None
+            state = isolate.state()
             step = _Step(state)
             step.records = isolate.read_outbox(state.outbox_address, self._outbox_bytes())
             if state.phase == Phase.SUSPENDED:
@@ -171,7 +203,7 @@ class Run:
         except CrashError as error:
             step = self._salvage(isolate, error)
         if step.crash is not None or step.state.phase != Phase.SUSPENDED:
-            isolate.close()  # here and not on the event loop: unmapping the memory takes longer than a small run
+            isolate.close()
         return step
 
     def _salvage(self, isolate: Isolate, error: CrashError) -> _Step:
@@ -268,7 +300,7 @@ class Run:
         if step.state.phase == Phase.FAILED:
             return self.failed(from_report(step.state, step.parts, isolate.stop, self._limits, self._script.modules))
         try:
-            value, dictionary, session = (codec.decode(part) for part in step.parts)
+            value, dictionary, session = map(_decoded, step.parts)
         except codec.CodecError as error:
             return self.failed(_crashed(f"the guest's result is not JSON: {error}"))
         if not isinstance(dictionary, dict) or not isinstance(session, dict):
@@ -313,6 +345,10 @@ def encode_call(call: Call) -> bytes:
             "session": call.session,
         }
     )
+
+
+def _decoded(text: bytes) -> Any:
+    return {} if text == b"{}" else codec.decode(text)
 
 
 def _crashed(message: str) -> RunFailure:

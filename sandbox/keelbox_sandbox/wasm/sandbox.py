@@ -67,9 +67,10 @@ class WasmSandbox:
         if self._engine_or_none is not None:
             self._engine_or_none.settle()
 
-    def _engine(self) -> Engine:
+    async def _engine(self) -> Engine:
         if self._engine_or_none is None:
-            self._engine_or_none = get_engine()
+            # In a thread: without the code cache it takes most of a second.
+            self._engine_or_none = await self._threads.call(get_engine, lambda: None)
         return self._engine_or_none
 
     async def gather(self, entry: str, read: Callable[[str], str | None], limits: Limits) -> Script:
@@ -118,7 +119,7 @@ class WasmSandbox:
             program = _program(Script(entry=name, modules=script.modules), compiled)
             work = _Work()
             names = await self._threads.call(
-                partial(export_names, self._engine(), program, limits, deadline_s, work.adopt), work.stop
+                partial(export_names, await self._engine(), program, limits, deadline_s, work.adopt), work.stop
             )
             if isinstance(names, RunFailure):
                 raise _script_error(names)
@@ -134,7 +135,7 @@ class WasmSandbox:
         observe: Callable[[Event], None] | None = None,
     ) -> RunResult:
         """Run a script once in a fresh sandbox; see the contract."""
-        run = Run(self._engine(), self._threads, script, limits, perform, observe)
+        run = Run(await self._engine(), self._threads, script, limits, perform, observe)
         try:
             data = encode_call(call)
         except codec.CodecError as error:
@@ -190,7 +191,7 @@ class WasmSandbox:
     async def _compiled(
         self, name: str, source: str, limits: Limits, cpu_s: float, deadline_s: float
     ) -> tuple[Module | RunFailure, float]:
-        engine = self._engine()
+        engine = await self._engine()
         work = _Work()
         return await self._threads.call(
             lambda: compile_module(engine, name, source, limits, max(0.0, cpu_s), deadline_s, work.adopt), work.stop

@@ -75,7 +75,7 @@ def take(raw: bytes, modules: Mapping[str, str]) -> bytes:
     if call("ready", scratch, _SCRATCH_BYTES) != 0:
         text = bytes(memory.read(store, scratch, scratch + 60000)).split(b"\0")[0]
         raise SnapshotError(f"the stdlib failed: {text.decode('utf-8', 'replace')}")
-    # No call is open, so the stack is dead: left as zeros, its pages are cheaper for each run than copies of old frames.
+    # No call is open, so the stack is dead: as zeros, its pages are cheaper for each run than copies of old frames.
     image = bytes(STACK_BYTES) + bytes(memory.read(store, STACK_BYTES, memory.data_len(store)))
     return _rewrite(raw, image)
 

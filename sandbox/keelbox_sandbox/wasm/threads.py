@@ -1,27 +1,26 @@
-"""Worker threads for guest calls: few, of a known stack size, started when they are needed.
+"""Worker threads for the guest calls that take long.
 
-A guest call may run for seconds, so it never runs on the event loop; wasmtime releases the interpreter lock while it
-does. anyio's own worker threads are not used because a guest's stack check needs a thread whose stack size we know, and
-because their hand-over costs a third more.
+Few, and started when they are needed. wasmtime releases the interpreter lock while a guest runs. anyio's own worker
+threads are not used because a cancelled call must stop its guest at once, and be waited for.
 """
 
 from __future__ import annotations
 
 import contextlib
 import threading
+import time
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 import anyio
-from anyio.lowlevel import current_token
-
-from .engine import THREAD_STACK_BYTES
+from anyio.lowlevel import checkpoint, checkpoint_if_cancelled, current_token
 
 __all__ = ["GuestThreads"]
 
 T = TypeVar("T")
-_start_lock = threading.Lock()
+GIVE_WAY_EVERY_S = 0.001
+TRY_AGAIN_AFTER_S = 0.1
 
 
 class _Job:
@@ -45,6 +44,25 @@ class GuestThreads:
         self._queue: SimpleQueue[_Job | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._open_count = 0
+        self._gave_way_s = 0.0
+        self._in_vain_s = -TRY_AGAIN_AFTER_S
+
+    def may_try(self) -> bool:
+        """Whether a guest call of unknown length may begin on the event loop: not soon after one that took long."""
+        return time.monotonic() - self._in_vain_s > TRY_AGAIN_AFTER_S
+
+    def tried_in_vain(self) -> None:
+        """A guest call took long on the event loop."""
+        self._in_vain_s = time.monotonic()
+
+    async def give_way(self) -> None:
+        """Let other tasks of the event loop run, once a millisecond: runs that ask for nothing would never do so."""
+        now_s = time.monotonic()
+        if now_s - self._gave_way_s < GIVE_WAY_EVERY_S:
+            await checkpoint_if_cancelled()
+            return
+        await checkpoint()
+        self._gave_way_s = time.monotonic()
 
     async def call(self, function: Callable[[], T], stop: Callable[[], None]) -> T:
         """Run ``function`` in a worker thread and give its result.
@@ -82,13 +100,8 @@ class GuestThreads:
             thread.join()
 
     def _start(self) -> None:
-        with _start_lock:  # the size is a setting of the process
-            before = threading.stack_size(THREAD_STACK_BYTES)
-            try:
-                thread = threading.Thread(target=self._work, name="keelbox-guest", daemon=True)
-                thread.start()
-            finally:
-                threading.stack_size(before)
+        thread = threading.Thread(target=self._work, name="keelbox-guest", daemon=True)
+        thread.start()
         self._threads.append(thread)
 
     def _work(self) -> None:
