@@ -52,11 +52,12 @@ def load(folder: Path, name: str) -> bytes | None:
     """The code, None unless it is there, ours alone to write, and undamaged."""
     path = folder / name
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
     with os.fdopen(descriptor, "rb") as file:
-        if not (_is_private(folder.stat()) and _is_private(os.fstat(file.fileno()))):
+        status = os.fstat(file.fileno())
+        if not (_is_private(folder.stat()) and _is_private(status) and stat.S_ISREG(status.st_mode)):
             return None
         data = file.read()
     head = len(_MAGIC) + _DIGEST_BYTES
