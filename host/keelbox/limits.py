@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from keelbox.egress.operator import OperatorEgress
 from keelbox.errors import Fault, UsageError
 from keelbox.limit_facts import LIMIT_FACTS, LimitFact, built_in_maximum
 from keelbox.limit_rules import above, number, unfit, unknown
@@ -28,7 +29,7 @@ __all__ = [
     "parse_limit_option",
 ]
 
-_SECTIONS: Final = ("defaults", "maximum", "tools")
+_SECTIONS: Final = ("defaults", "maximum", "egress", "tools")
 _FILE_BYTES_MAX: Final = 256 * 1024
 
 
@@ -40,6 +41,8 @@ class LimitsFile:
     maximum: Limits
     tools: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
     """The operator's values for single tools, by literal tool name."""
+    egress: OperatorEgress = field(default_factory=OperatorEgress)
+    """What the operator says about requests."""
     path: Path | None = None
     lines: Mapping[str, int] = field(default_factory=dict[str, int])
     """The line of each value that the file sets: ``defaults.heap_mib``, ``tools.Current Weather.wall_s``."""
@@ -143,6 +146,7 @@ class _Reader:
         self.lines: dict[str, int] = {}
 
     def read(self, path: Path) -> LimitsFile:
+        from keelbox.limits_egress import read_egress
         from keelbox.yaml_faults import unknown_name
 
         for name in self._mapping(()):
@@ -157,6 +161,7 @@ class _Reader:
             defaults=replace(Limits(), **defaults),
             maximum=replace(built_in_maximum(), **maximum),
             tools=tools,
+            egress=read_egress(self.document, path.name, self.faults),
             path=path,
             lines=self.lines,
         )

@@ -19,6 +19,9 @@ from keelbox_sandbox.contract import KIB, Limits
 
 __all__ = ["SourceFolder", "module_name_problem"]
 
+_NEVER_MODULES = frozenset({".yaml", ".yml"})
+"""A project's own files. ``secrets.yaml`` is even valid JavaScript, and would be read into the guest's memory."""
+
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 
 
@@ -84,6 +87,10 @@ class SourceFolder:
                 raise UsageError(
                     f"module {name!r} is a symlink, or below one, that leaves the folder {self.root}",
                     hint="copy the file into the folder",
+                )
+            if target.suffix.lower() in _NEVER_MODULES:
+                raise UsageError(
+                    f"module {name!r} is a YAML file, which a script never reads", hint="write its data as a .js module"
                 )
             data = self._read(target, name)
         except (OSError, RuntimeError) as error:

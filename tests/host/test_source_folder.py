@@ -231,3 +231,15 @@ def test_no_name_reads_outside(folder: SourceFolder, name: str) -> None:
 
     assert source != SECRET
     assert module_name_problem(name) is None
+
+
+@pytest.mark.parametrize("name", ["secrets.yaml", "SECRETS.YAML", "lib/other.yml", "link.js"])
+def test_yaml_file_is_never_read(tmp_path: Path, name: str) -> None:
+    """``KEY: "value"`` is a line of JavaScript: without this rule a script could import the project's secrets."""
+    (tmp_path / "lib").mkdir()
+    for path in ("secrets.yaml", "SECRETS.YAML", "lib/other.yml"):
+        (tmp_path / path).write_text('KEY: "hidden-value"\n', encoding="utf-8")
+    (tmp_path / "link.js").symlink_to("secrets.yaml")
+
+    with pytest.raises(UsageError, match="is a YAML file, which a script never reads"):
+        SourceFolder(root=tmp_path).read(name)

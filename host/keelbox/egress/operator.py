@@ -80,12 +80,12 @@ class OperatorEgress:
                 "add it there if it may be used"
             )
 
-    def judge_address(self, host: str, address: IPAddress) -> None:
-        """Decide on an address of a host: one that ``deny`` names is denied under every name, on every port.
+    def judge_address(self, host: str, address: IPAddress, port: int) -> None:
+        """Decide on an address of a host: one that ``deny`` names is denied under every name.
 
         Raises:
             EgressError: ``denied``.
         """
         for rule in self.deny_rules:
-            if rule.host == str(address):
+            if rule.host == str(address) and rule.port in (None, port):
                 raise denied(f"host {host!r} has the address {address}, which {self.place('deny')} denies")

@@ -84,7 +84,7 @@ class EgressPolicy:
         if url.address is None:
             refuse_special_name(url.host)
         else:
-            self.judge(url.host, url.address)
+            self.judge(url.host, url.address, url.port)
         if url.scheme not in self.schemes:
             raise denied(f"scheme {url.scheme!r} of {url.origin} is not allowed; use {' or '.join(self.schemes)}")
         if self.operator is not None:
@@ -104,15 +104,15 @@ class EgressPolicy:
             f"allow it as {url.host}:{url.port}"
         )
 
-    def judge(self, host: str, address: IPAddress) -> None:
-        """Decide on an address of a host.
+    def judge(self, host: str, address: IPAddress, port: int) -> None:
+        """Decide on an address of a host, and a port there.
 
         Raises:
             EgressError: ``denied``: it is not public, or loopback that is not allowed, or the operator denies it.
         """
         refuse_address(host, address, allow_loopback=self.allow_loopback)
         if self.operator is not None:
-            self.operator.judge_address(host, address)
+            self.operator.judge_address(host, address, port)
 
     def _rule(self, text: str) -> HostRule:
         return parse_host_rule(text, any_public=self.any_public, allow_loopback=self.allow_loopback)

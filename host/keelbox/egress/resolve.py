@@ -85,6 +85,6 @@ def judge_answers(url: Url, answers: Sequence[str], policy: EgressPolicy) -> tup
             address: IPv4Address | IPv6Address = ip_address(text)
         except ValueError:
             raise denied(f"host {url.host!r} has an address that is none: {text[:80]!r}") from None
-        policy.judge(url.host, address)
+        policy.judge(url.host, address, url.port)
         addresses[address] = None
     return tuple(addresses)
