@@ -14,6 +14,7 @@ import anyio
 from anyio.abc import SocketStream
 
 from keelbox.egress.address import is_loopback
+from keelbox.egress.answer import Tape
 from keelbox.egress.policy import EgressPolicy
 from keelbox.egress.resolve import Resolver
 from keelbox.ops.http import HttpOps
@@ -121,6 +122,7 @@ def call(
     resolver: Resolver | None = None,
     ca_file: Path | None = None,
     allowed_methods: Collection[str] | None = None,
+    tape: Tape | None = None,
     deadline_s: float = 10,
     backend: str = "asyncio",
     **op: Any,
@@ -129,11 +131,11 @@ def call(
 
     Args:
         url: of the request; ``op`` has its other parts, see `http_op`.
-        policy, resolver, ca_file, allowed_methods: as `HttpOps`.
+        policy, resolver, ca_file, allowed_methods, tape: as `HttpOps`.
         deadline_s: from now.
         backend: ``asyncio`` or ``trio``.
     """
-    ops = HttpOps(policy, resolver=resolver, ca_file=ca_file, allowed_methods=allowed_methods)
+    ops = HttpOps(policy, resolver=resolver, ca_file=ca_file, allowed_methods=allowed_methods, tape=tape)
 
     replies: list[Reply] = []
     errors: list[OpError] = []

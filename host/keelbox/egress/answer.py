@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from keelbox.egress.policy import Permit
     from keelbox.egress.request import Request
+    from keelbox.egress.scrub import Scrubber
     from keelbox.egress.trail import Hop
     from keelbox.errors import KeelboxError
 
@@ -59,11 +60,12 @@ class Tape(Protocol):
         """What a person should know before the run, if anything."""
         ...
 
-    def over(self, network: Transport) -> Transport:
+    def over(self, network: Transport, scrubber: Scrubber | None = None) -> Transport:
         """Give the transport of the run.
 
         Args:
             network: what would carry its requests without a tape.
+            scrubber: takes the run's secret values out of what is written down.
         """
         ...
 

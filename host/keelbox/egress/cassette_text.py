@@ -92,8 +92,10 @@ def _headers(headers: Mapping[str, str]) -> Iterator[str]:
     if headers:
         yield "headers:"
         for name, value in headers.items():
-            key = f"{_key(name)}:" if len(name) <= KEY_CHARS_COUNT else f"? {_key(name)}\n{_INDENT}:"
-            yield f"{_INDENT}{key} {_scalar(value)}"
+            if len(name) <= KEY_CHARS_COUNT:
+                yield f"{_INDENT}{_key(name)}: {_scalar(value)}"
+            else:
+                yield from _indented((f"? {_key(name)}", f": {_scalar(value)}"))
 
 
 def _body(body: bytes, *, as_json: bool) -> Iterator[str]:
@@ -119,7 +121,8 @@ def _text(text: str) -> Iterator[str]:
     *lines, last = text.split("\n")
     if last:
         lines.append(last)
-    if "\n" in text and _can_be_block(lines):
+    # Quotes and backslashes would need escapes, which nobody likes to read.
+    if any(char in text for char in '\n"\\') and _can_be_block(lines):
         yield "text: |-" if last else "text: |"
         yield from _indented(lines)
     else:

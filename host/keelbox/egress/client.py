@@ -68,7 +68,7 @@ class EgressClient:
         self._secrets = secrets
         self._gate = None if gate is None or sender is None else (gate, sender)
         network = Network(policy, resolver=resolver, ca_file=ca_file, secrets=secrets)
-        self._transport: Transport = network if tape is None else tape.over(network)
+        self._transport: Transport = network if tape is None else tape.over(network, secrets.scrubber)
         self._allowed_methods = METHODS if allowed_methods is None else frozenset(allowed_methods)
 
     async def fetch(self, request: Request, trail: Trail, *, room_bytes: int) -> Fetched:

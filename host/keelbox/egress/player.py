@@ -16,6 +16,7 @@ from keelbox.errors import ReplayError
 if TYPE_CHECKING:
     from keelbox.egress.policy import Permit
     from keelbox.egress.request import Request
+    from keelbox.egress.scrub import Scrubber
     from keelbox.egress.trail import Hop
     from keelbox.errors import KeelboxError
 
@@ -39,8 +40,8 @@ class Player:
             f"replaying {cassette.file}: no request leaves this machine; the certificate says what it would have been"
         )
 
-    def over(self, network: Transport) -> Transport:
-        """See `Tape.over`; the network is not used."""
+    def over(self, network: Transport, scrubber: Scrubber | None = None) -> Transport:
+        """See `Tape.over`; neither is used."""
         return self
 
     async def send(self, request: Request, hop: Hop, permit: Permit, *, room_bytes: int) -> Answer:

@@ -15,6 +15,7 @@ from keelbox.egress.answer import Answer, Transport
 from keelbox.egress.cassette import (
     ANY_VALUE,
     CASSETTE_BYTES_MAX,
+    FATES,
     Exchange,
     Failure,
     Response,
@@ -23,13 +24,13 @@ from keelbox.egress.cassette import (
     sent,
 )
 from keelbox.egress.faults import EgressCode, EgressError
-from keelbox.egress.scrub import Scrubber
 from keelbox.egress.url import parse_url
 from keelbox.errors import KeelboxError, UsageError
 
 if TYPE_CHECKING:
     from keelbox.egress.policy import Permit
     from keelbox.egress.request import Request
+    from keelbox.egress.scrub import Scrubber
     from keelbox.egress.trail import Hop
 
 __all__ = ["Recorder"]
@@ -43,7 +44,6 @@ class Recorder:
 
     Args:
         path: the cassette.
-        scrubber: takes secret values out of what is written.
 
     Attributes:
         exchanges: so far, in order. One in which the run was cut is a ``timeout``.
@@ -54,18 +54,19 @@ class Recorder:
 
     opening: str | None = None
 
-    def __init__(self, path: Path, *, scrubber: Scrubber | None = None) -> None:
+    def __init__(self, path: Path) -> None:
         self.exchanges: list[Exchange] = []
         self._path = path
-        self._scrubber = scrubber
+        self._scrubber: Scrubber | None = None
         self._bytes_count = 0
         if not path.parent.is_dir():
             raise UsageError(f"cannot record to {path}: the folder {path.parent} does not exist", hint="make it first")
         if path.exists() and not path.is_file():
             raise UsageError(f"cannot record to {path}: it is no file", hint="name a file that may be overwritten")
 
-    def over(self, network: Transport) -> Transport:
+    def over(self, network: Transport, scrubber: Scrubber | None = None) -> Transport:
         """See `Tape.over`."""
+        self._scrubber = scrubber
         return _Recording(self, network)
 
     def left_over(self) -> KeelboxError | None:
@@ -106,8 +107,7 @@ class Recorder:
         if self._scrubber is not None:
             request = _scrubbed_request(request, self._scrubber)
             if isinstance(result, Response):
-                headers = dict(self._scrubber.headers(result.headers.items()))
-                result = replace(result, headers=headers, body=self._scrubber.data(result.body))
+                result = _scrubbed_response(result, self._scrubber)
         return replace(exchange, request=request, result=result)
 
 
@@ -122,7 +122,8 @@ class _Recording:
         try:
             answer = await self._network.send(request, hop, permit, room_bytes=room_bytes)
         except EgressError as fault:
-            self._recorder.add(request, Failure(code=fault.code, fate=hop.stage.fate, status=hop.status))
+            if fault.code in FATES:
+                self._recorder.add(request, Failure(code=fault.code, fate=hop.stage.fate, status=hop.status))
             raise
         except anyio.get_cancelled_exc_class():
             # The op's time was over, or the run was cut: to a script both are the same silence.
@@ -147,12 +148,23 @@ def _without_credentials(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def _scrubbed_request(request: SentRequest, scrubber: Scrubber) -> SentRequest:
+    try:
+        url = parse_url(scrubber.text(str(request.url)))
+    except EgressError:
+        raise KeelboxError("cannot record: the value of a secret stands in a host name that was asked for") from None
     return replace(
         request,
-        url=parse_url(scrubber.text(str(request.url))),
+        url=url,
         headers=dict(scrubber.headers(request.headers.items())),
         body=scrubber.data(request.body),
     )
+
+
+def _scrubbed_response(response: Response, scrubber: Scrubber) -> Response:
+    headers, body = dict(scrubber.headers(response.headers.items())), scrubber.data(response.body)
+    if len(body) != len(response.body):
+        headers.pop("content-length", None)
+    return replace(response, headers=headers, body=body)
 
 
 def _replace_file(path: Path, data: bytes) -> None:
