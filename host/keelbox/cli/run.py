@@ -32,6 +32,7 @@ _FOLDER = click.Path(file_okay=False, path_type=Path)
 )
 @click.option("--limit", metavar="NAME=VALUE", multiple=True, help="Set a limit of this run; repeatable.")
 @click.option("--limits", type=_FILE, metavar="FILE", help="Take limits from this limits.yaml.")
+@click.option("--secrets", type=_FILE, metavar="FILE", help="Take secrets from this file; secrets.yaml by default.")
 @click.option("--store", type=_FILE, metavar="FILE", help="Conversation in this SQLite file; in memory by default.")
 @click.option("--record", type=_FILE, metavar="FILE", help="Write the requests and their answers to this cassette.")
 @click.option("--replay", type=_FILE, metavar="FILE", help="Answer the requests from this cassette, with no network.")
@@ -51,6 +52,7 @@ def command(
     route: tuple[str, ...],
     limit: tuple[str, ...],
     limits: Path | None,
+    secrets: Path | None,
     store: Path | None,
     record: Path | None,
     replay: Path | None,
@@ -65,6 +67,7 @@ def command(
     """
     from keelbox.cli.call_input import read_ambient, read_input
     from keelbox.cli.run_once import RunPlan, run_once
+    from keelbox.cli.secrets import open_secrets
     from keelbox.cli.tape import open_tape
     from keelbox.cli.target import find_target
     from keelbox.egress.policy import EgressPolicy
@@ -81,10 +84,12 @@ def command(
         limits=found.effective_limits(limit)[0],
         egress=EgressPolicy(
             hosts=(*found.hosts, *allow_host),
-            any_public="*" in allow_host,
+            any_public=found.any_public or "*" in allow_host,
             allow_loopback=allow_loopback,
             routes=dict(map(_parse_route, route)),
+            operator=found.limits.egress,
         ),
+        secrets=open_secrets(found, secrets, replay=replay is not None),
         store=store,
         dry_run=dry_run,
         tape=open_tape(record=record, replay=replay),

@@ -19,14 +19,19 @@ from keelbox.cli.target import Target
 from keelbox.cli.text import Screen
 from keelbox.conversation import Conversation, new_id, open_conversation
 from keelbox.egress.policy import EgressPolicy
+from keelbox.egress.rates import RequestGate
 from keelbox.outcome import SAFE_METHODS, RunOutcome
 from keelbox.runner import Caller, not_started, run_script
 from keelbox_sandbox.contract import Event, FailureCode, Limits, ScriptError
 
 if TYPE_CHECKING:
     from keelbox.egress.answer import Tape
+    from keelbox.egress.secrets import RunSecrets
 
 __all__ = ["RunPlan", "run_once"]
+
+_TENANT_ID = "local"
+"""On whose account the requests of a command are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +50,7 @@ class RunPlan:
     store: Path | None
     dry_run: bool
     tape: Tape | None = None
+    secrets: RunSecrets | None = None
     """Records its exchanges, or plays recorded ones."""
 
 
@@ -132,6 +138,9 @@ async def _run(plan: RunPlan, progress: _Progress, observe: Callable[[Event], No
             observe=observe,
             on_end=progress.end,
             tape=plan.tape,
+            secrets=plan.secrets,
+            gate=RequestGate(plan.target.limits.egress),
+            tenant_id=_TENANT_ID,
         )
 
 

@@ -38,8 +38,15 @@ class Target:
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """The declared host rules."""
-        return (self.declaration.hosts or ()) if self.declaration is not None else ()
+        """The declared host rules; of a tool that declares none of its own, the operator's."""
+        if self.declaration is None:
+            return ()
+        return (self.limits.egress.allow or ()) if self.declaration.hosts is None else self.declaration.hosts
+
+    @property
+    def any_public(self) -> bool:
+        """Whether ``*`` may stand among its host rules: only where the operator wrote it."""
+        return self.declaration is not None and self.declaration.hosts is None
 
     def effective_limits(self, options: Sequence[str]) -> tuple[Limits, Mapping[str, str]]:
         """Work out the limits of its runs, and by name where each comes from.
