@@ -12,11 +12,14 @@ import anyio
 
 from keelbox.checks import find_hints
 from keelbox.cli.sandbox import open_sandbox
+from keelbox.cli.secrets import secret_source
 from keelbox.cli.sources import Sources
 from keelbox.cli.target import has_registry
+from keelbox.egress.secrets_source import ENVIRONMENT_PREFIX
 from keelbox.errors import UsageError
 from keelbox.limits import effective
-from keelbox.project import locate_script, open_project
+from keelbox.project import Project, locate_script, open_project
+from keelbox.secrets_file import SECRETS_FILE_NAME
 from keelbox_sandbox.contract import FailureCode, Inspection, Limits, Sandbox, Script, ScriptError
 
 __all__ = ["Finding", "Report", "check_path"]
@@ -123,6 +126,24 @@ class _Checker:
             limits, _ = effective(project.limits, tool.name, tool.limits)
             modules = await self.parse(root, tool.entry, shown=root, limits=limits, tool=tool.name)
             self.require_exec(root, tool.entry, modules)
+        self.look_for_secrets(project)
+
+    def look_for_secrets(self, project: Project) -> None:
+        """Say which declared secrets have no value on this machine; where the tools run, it may be there."""
+        source = secret_source(project.root)
+        for tool in project.registry.tools.values():
+            for secret in tool.secrets:
+                if source.get(secret.name) is None:
+                    line = project.registry.secret_lines.get((tool.name, secret.name), 0)
+                    self.add(
+                        project.registry.path,
+                        line,
+                        int(line > 0),
+                        "hint",
+                        "secret-unset",
+                        f"secret {secret.name} of {tool.name!r} has no value here: requests that need it are denied",
+                        f"set {ENVIRONMENT_PREFIX}{secret.name}, or write {secret.name} into {SECRETS_FILE_NAME}",
+                    )
 
     async def check_folder(self, root: Path) -> None:
         names = sorted(_scripts_below(root))
