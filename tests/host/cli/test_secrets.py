@@ -96,7 +96,7 @@ def test_file_that_others_can_read_stops_the_run(keelbox: Keelbox, project: Path
     assert f"chmod 600 {path}" in printed
 
 
-@pytest.mark.parametrize("value", ["short", "with a\nline break", "with-a-line-end\n", "größe-ist-egal"])
+@pytest.mark.parametrize("value", ["brief", "with a\nline break", "with-a-line-end\n", "größe-ist-egal"])
 def test_value_that_cannot_be_used_stops_the_run(
     keelbox: Keelbox, project: Path, monkeypatch: pytest.MonkeyPatch, value: str
 ) -> None:
@@ -122,11 +122,12 @@ def test_secrets_of_a_script_that_declares_none_are_refused(keelbox: Keelbox, tm
 
 def test_script_cannot_import_the_secrets(keelbox: Keelbox, project: Path) -> None:
     put_secrets(project)
-    (project / "tool.js").write_text(f"import './secrets.yaml';\n{SCRIPT}", encoding="utf-8")
-    sent, printed = run_tool(keelbox, project)
-    assert (sent, printed[:2]) == (None, "1\n")
-    assert "is a YAML file, which a script never reads" in printed
-    assert VALUE not in printed
+    (project / "link.js").symlink_to("secrets.yaml")
+    for name in ("secrets.yaml", "link.js"):
+        (project / "tool.js").write_text(f"import './{name}';\n{SCRIPT}", encoding="utf-8")
+        done = keelbox("run", "Weather", "--project", project, "--json")
+        assert done.document["code"] == "load-failed"
+        assert VALUE not in done.out
 
 
 def test_recorded_exchange_holds_no_value_and_replays_without_one(
@@ -153,8 +154,8 @@ def test_check_hints_at_a_secret_without_a_value(keelbox: Keelbox, project: Path
     done = keelbox("check", project)
     assert (done.code, done.err) == (0, "1 script, 0 errors, 1 hint\n")
     assert done.out == (
-        f"{project}/tools.yaml:10:1: hint: secret WEATHER_KEY of 'Weather' has no value here: requests that need it are "
-        "denied\n    set KEELBOX_SECRET_WEATHER_KEY, or write WEATHER_KEY into secrets.yaml\n"
+        f"{project}/tools.yaml:10:1: hint: secret WEATHER_KEY of 'Weather' has no value here: "
+        "requests that need it are denied\n    set KEELBOX_SECRET_WEATHER_KEY, or write WEATHER_KEY into secrets.yaml\n"
     )
     put_secrets(project)
     assert keelbox("check", project).out == ""
@@ -171,9 +172,8 @@ def test_keen_tools_reach_the_hosts_of_the_operator(
         raise OSError("no names in this test")
 
     monkeypatch.setattr("anyio.getaddrinfo", no_names)
-    (tmp_path / "keen-tools.json").write_text(
-        '{"tools": [{"name": "W", "type": "script", "entry": "tool.js"}]}', "utf-8"
-    )
+    tool = {"name": "W", "type": "script", "entry": "tool.js"}
+    (tmp_path / "keen-tools.json").write_text(json.dumps({"tools": [tool]}), encoding="utf-8")
     (tmp_path / "tool.js").write_text(SCRIPT, encoding="utf-8")
     (tmp_path / "limits.yaml").write_text(egress, encoding="utf-8")
     document = keelbox("run", "W", "--project", tmp_path, "--json").document
