@@ -46,7 +46,13 @@ def _labelled(screen: Screen, label: str, text: str) -> None:
 
 
 def show_outcome(
-    screen: Screen, outcome: RunOutcome, *, limits: Limits, sources: Mapping[str, str], dry_run: bool
+    screen: Screen,
+    outcome: RunOutcome,
+    *,
+    limits: Limits,
+    sources: Mapping[str, str],
+    dry_run: bool,
+    replayed: bool = False,
 ) -> None:
     """Print everything of a run but its log lines. The result alone goes to stdout.
 
@@ -56,12 +62,13 @@ def show_outcome(
         limits: what it could have used.
         sources: its modules by name, for quoting the line of an error.
         dry_run: whether nothing was to be committed.
+        replayed: whether its requests were answered from a cassette, so that none was sent.
     """
     if outcome.code is None:
         click.echo(json_text(outcome.result, indent=2).encode("utf-8"), color=True)
     for message in outcome.messages:
         _show_message(screen, message, dry_run=dry_run)
-    _show_certificate(screen, outcome.certificate, limits, dry_run=dry_run)
+    _show_certificate(screen, outcome.certificate, limits, dry_run=dry_run, replayed=replayed)
     if outcome.code is not None:
         show_failure(screen, outcome, sources)
 
@@ -80,11 +87,15 @@ def _show_message(screen: Screen, message: Message, *, dry_run: bool) -> None:
         screen.quote(message.content, lines_max=_MESSAGE_LINES_COUNT)
 
 
-def _show_certificate(screen: Screen, certificate: Certificate, limits: Limits, *, dry_run: bool) -> None:
+def _show_certificate(
+    screen: Screen, certificate: Certificate, limits: Limits, *, dry_run: bool, replayed: bool
+) -> None:
     colour, meaning = _EFFECTS[certificate.effects]
     if dry_run:
-        sent = any(op.fate in (Fate.ANSWERED, Fate.IN_FLIGHT) for op in certificate.ops)
+        sent = not replayed and any(op.fate in (Fate.ANSWERED, Fate.IN_FLIGHT) for op in certificate.ops)
         meaning = "dry run, nothing was committed" + (", but requests were sent" if sent else "")
+    elif replayed and certificate.effects in (Effects.SENT, Effects.UNKNOWN):
+        meaning = "so it would be with a network; this was a replay, and nothing was sent"
     effects = screen.style(certificate.effects, colour, bold=True)
     screen.say()
     screen.say(f"{screen.style('certificate', bold=True)} {effects}: {meaning}")

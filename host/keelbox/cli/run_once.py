@@ -50,8 +50,8 @@ class RunPlan:
     store: Path | None
     dry_run: bool
     tape: Tape | None = None
-    secrets: RunSecrets | None = None
     """Records its exchanges, or plays recorded ones."""
+    secrets: RunSecrets | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,8 +76,8 @@ def run_once(plan: RunPlan, *, as_json: bool) -> int:
     screen = Screen()
     if plan.target.note:
         say_note(screen, plan.target.note)
-    if plan.tape is not None and plan.tape.opening:
-        say_note(screen, plan.tape.opening)
+    if plan.tape is not None and plan.tape.replays:
+        say_note(screen, f"replaying {plan.tape.file}: no request is sent, the certificate tells what would have been")
     progress = _Progress()
     observe = None if as_json else _shower(screen)
     run_interruptible(lambda: _run(plan, progress, observe))
@@ -92,7 +92,14 @@ def run_once(plan: RunPlan, *, as_json: bool) -> int:
     else:
         from keelbox.cli.render import show_outcome
 
-        show_outcome(screen, outcome, limits=plan.limits, sources=progress.sources, dry_run=plan.dry_run)
+        show_outcome(
+            screen,
+            outcome,
+            limits=plan.limits,
+            sources=progress.sources,
+            dry_run=plan.dry_run,
+            replayed=plan.tape is not None and plan.tape.replays,
+        )
     if note is not None:
         say_note(screen, note)
     code = exit_of(outcome)

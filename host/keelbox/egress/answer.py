@@ -56,8 +56,13 @@ class Tape(Protocol):
     """The exchanges of one run: written down as they pass, or played in the network's place."""
 
     @property
-    def opening(self) -> str | None:
-        """What a person should know before the run, if anything."""
+    def file(self) -> str:
+        """The cassette, as messages name it."""
+        ...
+
+    @property
+    def replays(self) -> bool:
+        """Whether it plays, so that no request is sent."""
         ...
 
     def over(self, network: Transport, scrubber: Scrubber | None = None) -> Transport:

@@ -31,14 +31,18 @@ class Player:
     """Answers the requests of one run from a cassette.
 
     Everything else is as with the network: rules, redirects, sizes, deadlines and what the certificate says.
+
+    Attributes:
+        file: the cassette's name.
+        replays: yes.
     """
+
+    replays = True
 
     def __init__(self, cassette: Cassette) -> None:
         self._cassette = cassette
         self._used_count = 0
-        self.opening = (
-            f"replaying {cassette.file}: no request leaves this machine; the certificate says what it would have been"
-        )
+        self.file = cassette.file
 
     def over(self, network: Transport, scrubber: Scrubber | None = None) -> Transport:
         """See `Tape.over`; neither is used."""
@@ -57,12 +61,11 @@ class Player:
         if number == len(exchanges):
             held = f"holds {number} and all were used" if number else "holds none"
             raise ReplayError(
-                f"request {number + 1} is not in the cassette {self._cassette.file}, which {held}:\n"
-                f"{difference(None, asked)}",
+                f"request {number + 1} is not in the cassette {self.file}, which {held}:\n{difference(None, asked)}",
                 hint=_HINT,
             )
         exchange = exchanges[number]
-        place = f"{self._cassette.file}:{exchange.line}"
+        place = f"{self.file}:{exchange.line}"
         if not matches(exchange.request, asked):
             later = next((each for each in exchanges[number + 1 :] if matches(each.request, asked)), None)
             hint = _HINT if later is None else f"line {later.line} holds this request; the order counts too"
@@ -90,7 +93,7 @@ class Player:
             lines.append(f"  … {len(left) - _LISTED_COUNT} more")
         count = "1 request" if len(left) == 1 else f"{len(left)} requests"
         return ReplayError(
-            f"the script ended without {count} that the cassette {self._cassette.file} holds:\n" + "\n".join(lines),
+            f"the script ended without {count} that the cassette {self.file} holds:\n" + "\n".join(lines),
             hint=_HINT,
         )
 

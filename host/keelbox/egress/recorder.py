@@ -46,16 +46,19 @@ class Recorder:
         path: the cassette.
 
     Attributes:
+        file: its name.
+        replays: no.
         exchanges: so far, in order. One in which the run was cut is a ``timeout``.
 
     Raises:
         UsageError: there can be no file at that path.
     """
 
-    opening: str | None = None
+    replays = False
 
     def __init__(self, path: Path) -> None:
         self.exchanges: list[Exchange] = []
+        self.file = str(path)
         self._path = path
         self._scrubber: Scrubber | None = None
         self._bytes_count = 0

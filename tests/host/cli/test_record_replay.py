@@ -75,7 +75,7 @@ def test_person_is_told_what_is_recorded_and_replayed(
     path = script(f"{ASK} return await ask('/1');")
     assert f"note: recorded 1 exchange in {cassette}\n" in record(path).err
     shown = replay(path).err
-    assert f"note: replaying {cassette}: no request leaves this machine" in shown
+    assert f"note: replaying {cassette}: no request is sent" in shown
     assert f"1: replayed from {cassette}:" in shown
 
 
@@ -147,6 +147,15 @@ def test_effects_are_those_of_the_recorded_run(
         "sent",
         "sent",
     ]
+
+
+def test_replay_never_says_that_something_was_sent(
+    record: Callable[..., Done], replay: Callable[..., Done], script: Write
+) -> None:
+    path = script(f"await Http.post('https://{HOST}/p', 'x'); if (input) throw new Error('late');")
+    assert "but requests were sent" in record(path, "--dry-run").err
+    assert "dry run, nothing was committed\n" in replay(path, "--dry-run").err
+    assert "certificate sent: so it would be with a network" in replay(path, "--input", "1").err
 
 
 def test_conversation_reads_are_not_recorded(
