@@ -16,15 +16,19 @@ from anyio.abc import SocketStream
 from keelbox.egress.address import is_loopback
 from keelbox.egress.answer import Tape
 from keelbox.egress.policy import EgressPolicy
+from keelbox.egress.rates import RequestGate, Sender
 from keelbox.egress.resolve import Resolver
+from keelbox.egress.secrets import NO_SECRETS, RunSecrets
 from keelbox.ops.http import HttpOps
 from keelbox.outcome import Fate, OpRecord
 from keelbox_sandbox.contract import Op, OpError, Reply
 
-__all__ = ["LOOPBACK", "Called", "FakeResolver", "call", "http_op", "loopback_only"]
+__all__ = ["LOOPBACK", "SENDER", "Called", "FakeResolver", "call", "http_op", "loopback_only"]
 
 LOOPBACK = EgressPolicy(allow_loopback=True)
 """The policy of a local test run."""
+
+SENDER = Sender(tool="Weather", tenant="shop")
 
 ROOM_BYTES = 64 * 1024
 
@@ -123,6 +127,8 @@ def call(
     ca_file: Path | None = None,
     allowed_methods: Collection[str] | None = None,
     tape: Tape | None = None,
+    secrets: RunSecrets = NO_SECRETS,
+    gate: RequestGate | None = None,
     deadline_s: float = 10,
     backend: str = "asyncio",
     **op: Any,
@@ -131,11 +137,20 @@ def call(
 
     Args:
         url: of the request; ``op`` has its other parts, see `http_op`.
-        policy, resolver, ca_file, allowed_methods, tape: as `HttpOps`.
+        policy, resolver, ca_file, allowed_methods, tape, secrets, gate: as `HttpOps`.
         deadline_s: from now.
         backend: ``asyncio`` or ``trio``.
     """
-    ops = HttpOps(policy, resolver=resolver, ca_file=ca_file, allowed_methods=allowed_methods, tape=tape)
+    ops = HttpOps(
+        policy,
+        resolver=resolver,
+        ca_file=ca_file,
+        allowed_methods=allowed_methods,
+        tape=tape,
+        secrets=secrets,
+        gate=gate,
+        sender=SENDER,
+    )
 
     replies: list[Reply] = []
     errors: list[OpError] = []

@@ -5,9 +5,11 @@ Importing this module imports the HTTP library; import it where a request is abo
 
 from __future__ import annotations
 
+import logging
 import ssl
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import aclosing
+from contextvars import ContextVar
 from itertools import chain
 
 import anyio
@@ -41,6 +43,11 @@ STEPS_COUNT = 64
 """After so many steps the other runs get their turn: one read of 64 KiB can hold 11,000 chunks, which kept the event
 loop for 117 ms, and can inflate to 64 MB."""
 
+_LOGGERS = ("httpcore2.connection", "httpcore2.http11")
+"""The HTTP library's loggers of what happens here; with DEBUG they write the headers of each response."""
+
+_in_exchange: ContextVar[bool] = ContextVar("_in_exchange", default=False)
+
 _VERSIONS = (b"HTTP/1.1", b"HTTP/1.0")
 
 
@@ -68,6 +75,7 @@ async def exchange(
     Raises:
         EgressError: for every failure. Cancellation closes the connection and goes through.
     """
+    quiet = _in_exchange.set(True)
     backend = PinnedBackend(hop, addresses, port)
     scheme = b"http" if tls is None else b"https"
     host = request.url.host.encode("ascii")
@@ -92,6 +100,18 @@ async def exchange(
     finally:
         with anyio.CancelScope(shield=True):
             await backend.aclose()
+        _in_exchange.reset(quiet)
+
+
+class _WithoutHeaders(logging.Filter):
+    """Drops what the HTTP library says of our exchanges, whatever level a logger has: others who use it keep theirs."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return not _in_exchange.get()
+
+
+for _name in _LOGGERS:
+    logging.getLogger(_name).addFilter(_WithoutHeaders())
 
 
 async def _body_parts(body: bytes, hop: Hop) -> AsyncIterator[bytes]:
