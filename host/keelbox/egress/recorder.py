@@ -33,9 +33,11 @@ if TYPE_CHECKING:
     from keelbox.egress.scrub import Scrubber
     from keelbox.egress.trail import Hop
 
-__all__ = ["Recorder"]
+__all__ = ["CREDENTIAL_WORDS", "Recorder"]
 
-_CREDENTIAL_WORDS = ("auth", "credential", "key", "passw", "secret", "session", "signature", "token")
+CREDENTIAL_WORDS = ("auth", "credential", "key", "passw", "secret", "session", "signature", "token")
+"""A header that a script sets and whose name has one of these in it may hold a credential: its value is not written."""
+
 _HANDLE = "{{secret:"
 
 
@@ -145,7 +147,7 @@ class _Recording:
 def _without_credentials(headers: Mapping[str, str]) -> dict[str, str]:
     """Leave out the values of headers that look like credentials, unless a handle stands for the secret."""
     return {
-        name: ANY_VALUE if _HANDLE not in value and any(word in name for word in _CREDENTIAL_WORDS) else value
+        name: ANY_VALUE if _HANDLE not in value and any(word in name for word in CREDENTIAL_WORDS) else value
         for name, value in headers.items()
     }
 
