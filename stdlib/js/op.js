@@ -8,6 +8,7 @@ export const JSON_BODY = 1;
 export const BYTES = 2;
 
 const SHOWN_CHARACTERS = 2048;
+const METHOD_CHARACTERS = 32;
 const KINDS = { __proto__: null, http: 1, agent: 2 };
 const { captureStackTrace } = Error;
 
@@ -18,7 +19,7 @@ const MESSAGES = {
   ended: 'exec has returned: a request can no longer be made',
   'buffer-busy': 'another request of this run is in flight: await one call before the next',
   'too-many-requests': 'this run has made as many requests as it may (requests_count)',
-  'request-too-large': 'the request is larger than the exchange buffer (buffer_mib)',
+  'request-too-large': 'the request is larger than the exchange buffer (buffer_mib), or its URL and headers than 128 KiB',
 };
 
 /** The stack of the script's call, for an error that shows up after it: `self` and what it called are left out. */
@@ -43,8 +44,11 @@ export const coded = (error, code, trace) => {
  */
 export const perform = async (kind, mode, head, body, trace, newError, shown = head) => {
   const failure = (code, message) => {
-    if (MESSAGES[code] !== undefined) refused(kind, shown.method, StringPrototypeSlice(shown.url, 0, SHOWN_CHARACTERS), code);
-    return coded(newError(MESSAGES[code] ?? message), code, trace);
+    if (message === undefined) { // the host always gives one: what has none was refused in here
+      refused(kind, StringPrototypeSlice(shown.method, 0, METHOD_CHARACTERS), StringPrototypeSlice(shown.url, 0, SHOWN_CHARACTERS), code);
+      message = MESSAGES[code];
+    }
+    return coded(newError(message), code, trace);
   };
   const promise = op(KINDS[kind], mode, json(head, -1), body);
   if (typeof promise === 'number') throw failure(REFUSALS[promise]);

@@ -62,6 +62,11 @@ class RequestGate:
         self._swept_s = clock()
         self.slots = anyio.Semaphore(operator.concurrent_count)
 
+    @property
+    def counts_count(self) -> int:
+        """How many counts are kept: one for each tool and tenant of the last minute or two."""
+        return len(self._windows)
+
     def admit(self, sender: Sender) -> None:
         """Count a request.
 
