@@ -178,7 +178,10 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RefusedOp:
-    """An op that the sandbox refused by itself (``buffer-busy``, ``too-many-requests``, ``request-too-large``)."""
+    """An op that the sandbox refused by itself (``buffer-busy``, ``too-many-requests``, ``request-too-large``).
+
+    Of one run at most 1,000 are told, the first; method and URL may be shortened.
+    """
 
     kind: str
     method: str

@@ -18,12 +18,10 @@ from keelbox_sandbox.contract import (
     Event,
     FailureCode,
     Limits,
-    LogLevel,
     LogLine,
     Op,
     OpError,
     Perform,
-    Progress,
     RefusedOp,
     Reply,
     RunResult,
@@ -32,12 +30,13 @@ from keelbox_sandbox.contract import (
     Write,
 )
 
-from .abi import Phase, Record, State
+from .abi import Phase, State
 from .engine import Engine
 from .failure import RunFailure, from_crash, from_report, from_stop
 from .header import start_header
 from .isolate import CrashError, Isolate, Stop
 from .program import Program
+from .records import Records
 from .threads import GuestThreads
 
 __all__ = ["WALLS", "Run"]
@@ -45,9 +44,11 @@ __all__ = ["WALLS", "Run"]
 WALLS = ("wasm", "heap-limit", "memory-maximum", "interrupt", "epoch")
 """The walls of this runtime; all of them are always there."""
 
-_LEVELS: tuple[LogLevel, ...] = ("error", "warning", "info", "debug")
 _KINDS: dict[int, Literal["http", "agent"]] = {1: "http", 2: "agent"}
-_HEAD_BYTES_MAX = 64 * 1024
+_HEAD_BYTES_MAX = 64 * KIB
+_OP_HEAD_BYTES_MAX = 128 * KIB
+"""As guest.h has it: a head of many small values would cost the host many times its text."""
+
 INLINE_BYTES_MAX = 256 * KIB
 """A guest call that is given more than this begins in a worker thread: reading it in takes long enough."""
 
@@ -87,6 +88,7 @@ class Run:
         self.deadline_s = self.started_s + limits.wall_s
         self.cpu_s = 0.0
         """Processor time that compiling took; the isolate counts its own."""
+        self._records = Records(limits)
         self._writes: list[Write] = []
         self._logs: list[LogLine] = []
         self._refused: list[RefusedOp] = []
@@ -223,18 +225,18 @@ class Run:
     def _take(self, step: _Step) -> None:
         state = step.state
         self._heap_peak_bytes = max(self._heap_peak_bytes, state.heap_peak_bytes)
-        for kind, tag, texts in step.records:
-            event = _event(kind, tag, [text.decode("utf-8", "replace") for text in texts])
-            if event is None:
-                continue
-            if isinstance(event, LogLine):
-                self._logs.append(event)
-            elif isinstance(event, Write):
-                self._writes.append(event)
-            elif isinstance(event, RefusedOp):
-                self._refused.append(event)
-            if self._observe is not None:
-                self._observe(event)
+        try:
+            for event in self._records.events(step.records):
+                if isinstance(event, LogLine):
+                    self._logs.append(event)
+                elif isinstance(event, Write):
+                    self._writes.append(event)
+                elif isinstance(event, RefusedOp):
+                    self._refused.append(event)
+                if self._observe is not None:
+                    self._observe(event)
+        except CrashError as error:
+            step.crash = step.crash or error
         ended = step.crash is not None or state.phase != Phase.SUSPENDED
         if ended and state.logs_dropped_count:
             line = LogLine(
@@ -255,6 +257,8 @@ class Run:
         if (
             kind is None
             or state.op_number != self._requests_count
+            or state.op_number > self._limits.requests_count
+            or len(head_text) > _OP_HEAD_BYTES_MAX
             or len(head_text) + len(body) > self._limits.buffer_bytes
         ):
             return _crashed("the guest asked for an operation that cannot be")
@@ -299,6 +303,9 @@ class Run:
         isolate = cast("Isolate", self._isolate)
         if step.state.phase == Phase.FAILED:
             return self.failed(from_report(step.state, step.parts, isolate.stop, self._limits, self._script.modules))
+        limits_kib = (self._limits.return_kib, self._limits.dictionary_kib, self._limits.session_kib)
+        if any(len(part) > limit_kib * KIB for part, limit_kib in zip(step.parts, limits_kib, strict=True)):
+            return self.failed(_crashed("the guest's result is larger than its limits allow"))
         try:
             value, dictionary, session = map(_decoded, step.parts)
         except codec.CodecError as error:
@@ -353,23 +360,3 @@ def _decoded(text: bytes) -> Any:
 
 def _crashed(message: str) -> RunFailure:
     return RunFailure(code=FailureCode.SANDBOX_CRASHED, message=message)
-
-
-def _event(kind: int, tag: int, texts: list[str]) -> Event | None:
-    """One record of the outbox; None for what is not one (the texts are hostile, their number too)."""
-    if kind == Record.LOG and len(texts) == 1 and tag < len(_LEVELS):
-        return LogLine(level=_LEVELS[tag], text=texts[0])
-    if kind == Record.WRITE and len(texts) == 4:
-        agent_id, session_id, request_id, content = texts
-        return Write(
-            agent_id=agent_id, session_id=session_id, request_id=request_id, content=content,
-            bytes_count=len(content.encode()),
-        )  # fmt: skip
-    if kind == Record.PROGRESS and len(texts) == 1:
-        try:
-            return Progress(data=codec.decode(texts[0]))
-        except codec.CodecError:
-            return None
-    if kind == Record.REFUSED and len(texts) == 4:
-        return RefusedOp(kind=texts[0], method=texts[1], url=texts[2], code=texts[3])
-    return None

@@ -17,6 +17,7 @@
 #define EXPORT(name) __attribute__((export_name(name)))
 
 #define ABI_VERSION 1
+#define OP_HEAD_BYTES_MAX (128 * 1024) /* run.py has the same */
 
 /* The two imports. Nothing else is imported: no WASI, no files, no environment. */
 IMPORT("clock") int64_t host_clock_us(void);              /* microseconds since 1970, whole milliseconds */

@@ -53,7 +53,7 @@ static JSValue host_op(JSContext *c, JSValueConst self, int argc, JSValueConst *
         if (!body && body_bytes) { JS_FreeCString(c, head); return JS_EXCEPTION; }
     }
     JSValue result;
-    if (head_bytes > limits.buffer_bytes || body_bytes > limits.buffer_bytes - head_bytes) {
+    if (head_bytes > OP_HEAD_BYTES_MAX || head_bytes > limits.buffer_bytes || body_bytes > limits.buffer_bytes - head_bytes) {
         result = JS_NewInt32(c, OP_TOO_LARGE);
     } else {
         result = JS_NewPromiseCapability(c, pending);
