@@ -118,7 +118,7 @@ def test_E18_redirect_from_https_to_http_is_denied() -> None:
 
 def test_E18_redirect_to_a_method_that_the_run_may_not_use_is_denied() -> None:
     with redirecting("/next", status=303) as server:
-        called = call(server.url(), method="POST", allowed_methods=["POST"])
+        called = call(server.url(), method="POST", methods=MethodRule(methods=["POST"]))
         assert server.connections_count == 1
     assert (called.code, called.fate) == ("denied", Fate.ANSWERED)
 
