@@ -120,6 +120,8 @@ class Script:
 
     entry: str
     modules: Mapping[str, str]
+    compile_cpu_s: float = field(default=0.0, compare=False)
+    """Processor time that `Sandbox.gather` took to compile them; part of what the first run may use."""
     digest: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
@@ -287,16 +289,24 @@ class ScriptError(Exception):
     Attributes:
         code: ``load-failed``, or the limit that was hit while compiling.
         message, hint, location: as in `RunResult`.
+        cpu_s: processor time that was used until then.
     """
 
     def __init__(
-        self, code: FailureCode, message: str, *, hint: str | None = None, location: tuple[str, int, int] | None = None
+        self,
+        code: FailureCode,
+        message: str,
+        *,
+        hint: str | None = None,
+        location: tuple[str, int, int] | None = None,
+        cpu_s: float = 0.0,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.hint = hint
         self.location = location
+        self.cpu_s = cpu_s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,9 @@ OUTPUT = HERE / "guest" / "build" / "guest.wasm"
 SDIST = "quickjs_ng-0.17.0.2.tar.gz"
 SDIST_REQUIREMENT = "quickjs-ng==0.17.0.2"
 SDIST_SHA256 = "43d2e48272208721a7aaea8e3f02d4b9318f12ef20cc4f5421b59d9a470706ef"
+ZIGLANG_VERSION = "0.17.1"
+"""As pyproject.toml pins it among the build requirements."""
+
 ENGINE_FILES = ("quickjs.c", "libregexp.c", "libunicode.c", "dtoa.c")
 FLAGS = (
     "-target", "wasm32-wasi", "-mexec-model=reactor", "-O2", "-DNDEBUG", "-D_WASI_EMULATED_SIGNAL",
@@ -192,7 +195,14 @@ def _hash(*parts: bytes | str) -> str:
 def engine_key() -> str:
     """Hash of everything that the compiled engine depends on."""
     files = [part for name, data in glue().items() for part in (name, data)]
-    return _hash(SDIST_SHA256, "ziglang 0.17.1", *FLAGS, *(part for patch in PATCHES for part in patch), *files)
+    return _hash(
+        SDIST_SHA256,
+        f"ziglang {ZIGLANG_VERSION}",
+        *ENGINE_FILES,
+        *FLAGS,
+        *(part for patch in PATCHES for part in patch),
+        *files,
+    )
 
 
 def guest_key() -> str:

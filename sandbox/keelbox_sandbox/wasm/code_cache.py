@@ -8,6 +8,7 @@ compiled anew.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
@@ -15,7 +16,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-__all__ = ["cache_folder", "load", "name_for", "store"]
+__all__ = ["cache_folder", "find_cache_folder", "load", "name_for", "store"]
 
 _MAGIC = b"keelbox-code-1\n"
 _DIGEST_BYTES = 32
@@ -24,7 +25,7 @@ KEPT_COUNT = 4
 
 
 def cache_folder() -> Path:
-    """Where compiled code is kept: ``KEELBOX_CACHE``, else ``keelbox`` in the user's cache folder (made with 0700)."""
+    """Where compiled code is kept: ``KEELBOX_CACHE``, else ``keelbox`` in the user's cache folder."""
     given = os.environ.get("KEELBOX_CACHE")
     if given:
         folder = Path(given)
@@ -32,7 +33,16 @@ def cache_folder() -> Path:
         import platformdirs
 
         folder = platformdirs.user_cache_path("keelbox", appauthor=False)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder
+
+
+def find_cache_folder() -> Path | None:
+    """The folder, made with mode 0700 if it was not there; None where that cannot be (a read-only home, say)."""
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError:
+        return None
     return folder
 
 
@@ -69,12 +79,17 @@ def load(folder: Path, name: str) -> bytes | None:
 
 def store(folder: Path, name: str, code: bytes) -> bool:
     """Keep the code; False if the folder does not allow it (the next process then compiles again)."""
+    temporary: Path | None = None
     try:
         with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+            temporary = Path(file.name)
             file.write(_MAGIC + hashlib.sha256(code).digest() + code)
-        Path(file.name).replace(folder / name)
+        temporary.replace(folder / name)
         _prune(folder)
     except OSError:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
         return False
     return True
 

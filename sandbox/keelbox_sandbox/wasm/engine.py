@@ -5,7 +5,7 @@ and the epoch.
 
 The epoch is wasmtime's hard stop: compiled code compares a counter at each function entry and loop turn, inside the
 engine's built-ins as anywhere. A thread raises the counter every `TICK_S` while guests run; at each tick the running
-guest's own thread asks its run whether it may go on (`EpochCallback`), with exact processor and wall time. So a run
+guest's own thread asks its run whether it may go on (`Isolate.at_tick`), with exact processor and wall time. So a run
 that is merely kept waiting by others is never cut for it.
 """
 
@@ -111,8 +111,8 @@ class Engine:
                 "or `python sandbox/keelbox_sandbox/wasm/build.py`"
             ) from None
         name = code_cache.name_for(wasm, wasmtime_version())
-        folder = code_cache.cache_folder()
-        code = code_cache.load(folder, name)
+        folder = code_cache.find_cache_folder()
+        code = code_cache.load(folder, name) if folder is not None else None
         if code is not None:
             try:
                 self.code_from = "cache"
@@ -121,7 +121,8 @@ class Engine:
                 pass  # made by an engine that was configured otherwise: made again
         self.code_from = "compiled"
         module = wasmtime.Module(self.engine, wasm)
-        code_cache.store(folder, name, bytes(module.serialize()))
+        if folder is not None:
+            code_cache.store(folder, name, bytes(module.serialize()))
         return module
 
     def _define_imports(self) -> None:
@@ -250,6 +251,14 @@ class _Ticker:
                 self._hurry.clear()
             capi.increment_epoch(self._engine_address)
 
+
+def _forget() -> None:
+    """In a forked child: the threads stayed behind, so the engine is made anew (from the code cache)."""
+    global _engine, _engine_lock
+    _engine, _engine_lock = None, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget)
 
 _engine: Engine | None = None
 _engine_lock = threading.Lock()

@@ -11,7 +11,7 @@ from keelbox_sandbox.contract import FailureCode, Limits
 from .abi import Failure, State
 from .isolate import CrashError, Stop
 
-__all__ = ["RunFailure", "from_crash", "from_report", "from_stop"]
+__all__ = ["MISSING_HINTS", "RunFailure", "from_crash", "from_report", "from_stop", "unmakeable"]
 
 _TEXT_CHARACTERS = 16384
 _FRAME = re.compile(r"^\s*at (?:(?P<name>.*?) \()?(?P<file>[^()\s][^()]*?):(?P<line>\d+):(?P<column>\d+)\)?$")
@@ -29,7 +29,7 @@ _CODES = {
     Failure.SESSION: FailureCode.RETURN_TOO_LARGE,
 }
 
-_MISSING = {
+MISSING_HINTS = {
     "fetch": "use system/http: import Http from 'system/http'; await Http.get(url)",
     "XMLHttpRequest": "use system/http: import Http from 'system/http'; await Http.get(url)",
     "require": "there are no packages: import system/* or your own files, like import { x } from './x.js'",
@@ -101,8 +101,6 @@ def from_report(
         else:
             text = f"{name}: {message}" if name and message else name or message or "Error"
             hint = _hint(name, message, failure)
-        if failure == Failure.LOAD and shown is None and location is None:
-            location = _syntax_place(stack, modules)
     elif failure == Failure.NOT_CLONEABLE:
         text = (
             f"exec returned what is not JSON: {message}"
@@ -167,6 +165,15 @@ def from_crash(error: CrashError, state: State | None, stop: Stop | None, limits
     )
 
 
+def unmakeable(error: CrashError) -> RunFailure:
+    """There is no memory or address space for another instance."""
+    return RunFailure(
+        code=FailureCode.SANDBOX_CRASHED,
+        message=f"the sandbox could not be made: {str(error).splitlines()[0][:200]}",
+        hint="this machine is short of memory or address space: run fewer tools at once",
+    )
+
+
 def _memory(limits: Limits, stack: str | None, location: tuple[str, int, int] | None) -> RunFailure:
     return RunFailure(
         code=FailureCode.MEMORY_EXCEEDED,
@@ -179,18 +186,18 @@ def _memory(limits: Limits, stack: str | None, location: tuple[str, int, int] | 
 
 def _hint(name: str, message: str, failure: Failure) -> str | None:
     if found := _UNDEFINED.match(message):
-        return _MISSING.get(found["name"])
+        return MISSING_HINTS.get(found["name"])
     if found := _PACKAGE.search(message):
         package = found["name"].removeprefix("node:")
-        return _PACKAGE_HINTS.get(
-            package, "only system/http, system/agent, system/log, system/tools and './your-file.js' can be imported"
-        )
+        return _PACKAGE_HINTS.get(package)
     if name == "RangeError" and "call stack" in message:
         return "look for recursion without an end; the limit is stack_kib"
     if "[buffer-busy]" in message:
         return "requests share one buffer: await each call before the next, without Promise.all"
-    if "[denied]" in message:
-        return "the host must be allowed: list it under hosts in tools.yaml, or give --allow-host for a local run"
+    if name == "HttpError" and "[denied]" in message:
+        return (
+            "a rule on hosts, addresses, ports or methods forbids it; the request's line in the certificate says which"
+        )
     if failure == Failure.UNHANDLED:
         return "a promise was rejected and nobody waited for it: await every call, or add a catch"
     return None
@@ -211,7 +218,3 @@ def _frames(stack: str, modules: Container[str]) -> tuple[str | None, tuple[str,
             f"    at {name} ({where[0]}:{where[1]}:{where[2]})" if name else f"    at {where[0]}:{where[1]}:{where[2]}"
         )
     return "\n".join(lines) or None, place
-
-
-def _syntax_place(stack: str, modules: Container[str]) -> tuple[str, int, int] | None:
-    return _frames(stack, modules)[1]

@@ -10,19 +10,22 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from keelbox_sandbox import codec
 from keelbox_sandbox.contract import FailureCode, Limits, ScriptError
 
 from .abi import Phase
 from .engine import Engine
-from .failure import RunFailure, from_crash, from_report
+from .failure import RunFailure, from_crash, from_report, unmakeable
 from .header import start_header
 from .isolate import CrashError, Isolate
 
 __all__ = ["Module", "Program", "ProgramCache", "check_size", "compile_module", "export_names", "source_bytes"]
 
 _PUBLIC = frozenset({"system/http", "system/agent", "system/log", "system/tools"})
+
+T = TypeVar("T")
 
 _EXPANSION = 16
 """Bytecode may be larger than its source, for sources of many short statements; measured up to 9 times."""
@@ -129,24 +132,19 @@ def compile_module(
     if b"\0" in text:
         return RunFailure(code=FailureCode.LOAD_FAILED, message=f"{name} holds a NUL character"), 0.0
     header = start_header(limits).pack(bytes(32), 0, 0)
-    isolate = Isolate(
-        engine, heap_bytes=limits.heap_bytes, buffer_bytes=len(text) * _EXPANSION, outbox_bytes=0,
-        room_bytes=0, cpu_s=cpu_s, wall_deadline_s=deadline_s,
-    )  # fmt: skip
-    started(isolate)
-    try:
+
+    def work(isolate: Isolate) -> Module | RunFailure:
         isolate.write_buffer(header, name.encode() + b"\0", text + b"\0")
-        try:
-            state = isolate.enter("compile", isolate.buffer_address, isolate.room_bytes, len(text))
-            if state.phase == Phase.DONE:
-                bytecode, imports = isolate.read_buffer(*state.part_bytes[:2])
-                return Module(bytecode, _import_names(imports)), isolate.cpu_ns / 1e9
-            texts = isolate.read_buffer(*state.part_bytes)
-            return from_report(state, texts, isolate.stop, limits, (name,)), isolate.cpu_ns / 1e9
-        except CrashError as error:
-            return from_crash(error, isolate.state(), isolate.stop, limits), isolate.cpu_ns / 1e9
-    finally:
-        isolate.close()
+        state = isolate.enter("compile", isolate.buffer_address, isolate.room_bytes, len(text))
+        if state.phase == Phase.DONE:
+            bytecode, imports = isolate.read_buffer(*state.part_bytes[:2])
+            return Module(bytecode, _import_names(imports))
+        return from_report(state, isolate.read_buffer(*state.part_bytes), isolate.stop, limits, (name,))
+
+    return _in_sandbox(
+        engine, limits, work, started, buffer_bytes=len(text) * _EXPANSION, room_bytes=0, cpu_s=cpu_s,
+        deadline_s=deadline_s,
+    )  # fmt: skip
 
 
 def _import_names(text: bytes) -> tuple[str, ...]:
@@ -159,24 +157,60 @@ def _import_names(text: bytes) -> tuple[str, ...]:
 
 
 def export_names(
-    engine: Engine, program: Program, limits: Limits, deadline_s: float, started: Callable[[Isolate], None]
-) -> tuple[str, ...] | RunFailure:
-    """What the entry exports, without running anything. Blocks; runs in a guest thread."""
+    engine: Engine,
+    program: Program,
+    limits: Limits,
+    cpu_s: float,
+    deadline_s: float,
+    started: Callable[[Isolate], None],
+) -> tuple[tuple[str, ...] | RunFailure, float]:
+    """What the entry exports, without running anything. Blocks; runs in a guest thread.
+
+    Returns:
+        The names or why there are none, and the processor seconds that it took.
+    """
     header = start_header(limits).pack(bytes(32), program.modules_count, 0)
-    isolate = Isolate(
-        engine, heap_bytes=limits.heap_bytes, buffer_bytes=limits.buffer_bytes, outbox_bytes=0,
-        room_bytes=len(header) + len(program.blob) + 1, cpu_s=limits.cpu_s, wall_deadline_s=deadline_s,
+
+    def work(isolate: Isolate) -> tuple[str, ...] | RunFailure:
+        isolate.write_buffer(header, program.blob)
+        state = isolate.enter("inspect", isolate.buffer_address, isolate.room_bytes)
+        if state.phase != Phase.DONE:
+            return from_report(state, isolate.read_buffer(*state.part_bytes), isolate.stop, limits, ())
+        try:
+            return tuple(str(name) for name in codec.decode(isolate.read_buffer(state.part1_bytes)[0]))
+        except codec.CodecError as error:
+            raise CrashError(str(error)) from None
+
+    return _in_sandbox(
+        engine, limits, work, started, buffer_bytes=limits.buffer_bytes, room_bytes=len(header) + len(program.blob) + 1,
+        cpu_s=cpu_s, deadline_s=deadline_s,
     )  # fmt: skip
+
+
+def _in_sandbox(
+    engine: Engine,
+    limits: Limits,
+    work: Callable[[Isolate], T | RunFailure],
+    started: Callable[[Isolate], None],
+    *,
+    buffer_bytes: int,
+    room_bytes: int,
+    cpu_s: float,
+    deadline_s: float,
+) -> tuple[T | RunFailure, float]:
+    """Do some work in an isolate of its own; a crash is a failure like others."""
+    try:
+        isolate = Isolate(
+            engine, heap_bytes=limits.heap_bytes, buffer_bytes=buffer_bytes, outbox_bytes=0, room_bytes=room_bytes,
+            cpu_s=cpu_s, wall_deadline_s=deadline_s,
+        )  # fmt: skip
+    except CrashError as error:
+        return unmakeable(error), 0.0
     started(isolate)
     try:
-        isolate.write_buffer(header, program.blob)
-        try:
-            state = isolate.enter("inspect", isolate.buffer_address, isolate.room_bytes)
-            if state.phase == Phase.DONE:
-                return tuple(str(name) for name in codec.decode(isolate.read_buffer(state.part1_bytes)[0]))
-            return from_report(state, isolate.read_buffer(*state.part_bytes), isolate.stop, limits, ())
-        except (CrashError, codec.CodecError) as error:
-            crash = error if isinstance(error, CrashError) else CrashError(str(error))
-            return from_crash(crash, isolate.state(), isolate.stop, limits)
+        result = work(isolate)
+    except CrashError as error:
+        result = from_crash(error, isolate.state(), isolate.stop, limits)
     finally:
         isolate.close()
+    return result, isolate.cpu_ns / 1e9

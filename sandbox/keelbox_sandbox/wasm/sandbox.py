@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from functools import partial
 
 import anyio
@@ -41,10 +43,13 @@ class WasmSandbox:
     """Runs JavaScript tools, each run in a fresh instance of quickjs-ng.
 
     Safe to share between the tasks of one event loop. Close it with `aclose` (or use it as an async context manager):
-    its threads end then.
+    its threads end then. It does not survive a fork: a child process makes its own.
 
     Args:
-        threads_count: guest calls that may run at once; more wait.
+        threads_count: guest calls that take long and may run at once; more wait.
+
+    Raises:
+        RuntimeError: used after `aclose`, or in a forked child.
     """
 
     name = "wasm"
@@ -54,6 +59,10 @@ class WasmSandbox:
         self._programs = ProgramCache(PROGRAMS_ROOM_BYTES)
         self._compiling: dict[str, anyio.Lock] = {}
         self._engine_or_none: Engine | None = None
+        self._process_id = os.getpid()
+        self._open_count = 0
+        self._closed: anyio.Event | None = None
+        """Set when the last open call has ended; None until `aclose`."""
 
     async def __aenter__(self) -> WasmSandbox:
         return self
@@ -62,10 +71,28 @@ class WasmSandbox:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """End this sandbox's threads. Runs must have ended."""
-        self._threads.close()
+        """Take no further call, wait until the open ones have ended, and end this sandbox's threads."""
+        if self._closed is None:
+            self._closed = anyio.Event()
+        if self._open_count:
+            await self._closed.wait()
+        await anyio.to_thread.run_sync(self._threads.close)
         if self._engine_or_none is not None:
-            self._engine_or_none.settle()
+            await anyio.to_thread.run_sync(self._engine_or_none.settle)
+
+    @contextmanager
+    def _in_use(self) -> Generator[None]:
+        if self._closed is not None:
+            raise RuntimeError("the sandbox is closed; make a new one")
+        if os.getpid() != self._process_id:
+            raise RuntimeError("a sandbox does not survive a fork; make a new one in the child process")
+        self._open_count += 1
+        try:
+            yield
+        finally:
+            self._open_count -= 1
+            if self._closed is not None and not self._open_count:
+                self._closed.set()
 
     async def _engine(self) -> Engine:
         if self._engine_or_none is None:
@@ -75,56 +102,60 @@ class WasmSandbox:
 
     async def gather(self, entry: str, read: Callable[[str], str | None], limits: Limits) -> Script:
         """Collect the modules that ``entry`` reaches; see the contract."""
-        compiled: dict[str, Module] = {}
-        sources: dict[str, str] = {}
-        wanted = [(entry, "")]
-        deadline_s = time.monotonic() + limits.wall_s
-        cpu_s = 0.0
-        size = 0
-        while wanted:
-            name, importer = wanted.pop()
-            if name in sources:
-                continue
-            source = read(name)
-            if source is None:
-                raise ScriptError(
-                    FailureCode.LOAD_FAILED,
-                    f"{importer} imports {name}, which does not exist" if importer else f"{name} does not exist",
-                    hint="names are exact, capitals and ending included",
-                    location=(importer, 1, 1) if importer else None,
-                )
-            sources[name] = source
-            size += source_bytes(source)
-            check_size(len(sources), size, limits)
-            result, used_s = await self._compiled(name, source, limits, limits.cpu_s - cpu_s, deadline_s)
-            cpu_s += used_s
-            compiled[name] = _accepted(result)
-            wanted += [(imported, name) for imported in reversed(compiled[name].files)]
-        script = Script(entry=entry, modules=sources)
-        self._programs.put(script.digest, _program(script, compiled))
-        return script
+        with self._in_use():
+            compiled: dict[str, Module] = {}
+            sources: dict[str, str] = {}
+            wanted = [(entry, "")]
+            deadline_s = time.monotonic() + limits.wall_s
+            cpu_s = 0.0
+            size = 0
+            while wanted:
+                name, importer = wanted.pop()
+                if name in sources:
+                    continue
+                source = read(name)
+                if source is None:
+                    raise ScriptError(
+                        FailureCode.LOAD_FAILED,
+                        f"{importer} imports {name}, which does not exist" if importer else f"{name} does not exist",
+                        hint="names are exact, capitals and ending included",
+                    )
+                sources[name] = source
+                size += source_bytes(source)
+                check_size(len(sources), size, limits)
+                result, used_s = await self._compiled(name, source, limits, limits.cpu_s - cpu_s, deadline_s)
+                cpu_s += used_s
+                compiled[name] = _accepted(result, cpu_s)
+                wanted += [(imported, name) for imported in reversed(compiled[name].files)]
+            script = Script(entry=entry, modules=sources, compile_cpu_s=cpu_s)
+            self._programs.put(script.digest, _program(script, compiled))
+            return script
 
     async def inspect(self, script: Script, limits: Limits) -> Mapping[str, Inspection]:
         """Parse each module and say what it imports and exports; see the contract."""
-        check_size(len(script.modules), sum(map(source_bytes, script.modules.values())), limits)
-        deadline_s = time.monotonic() + limits.wall_s
-        cpu_s = 0.0
-        compiled: dict[str, Module] = {}
-        for name, source in script.modules.items():
-            result, used_s = await self._compiled(name, source, limits, limits.cpu_s - cpu_s, deadline_s)
-            cpu_s += used_s
-            compiled[name] = _accepted(result)
-        found: dict[str, Inspection] = {}
-        for name in script.modules:
-            program = _program(Script(entry=name, modules=script.modules), compiled)
-            work = _Work()
-            names = await self._threads.call(
-                partial(export_names, await self._engine(), program, limits, deadline_s, work.adopt), work.stop
-            )
-            if isinstance(names, RunFailure):
-                raise _script_error(names)
-            found[name] = Inspection(imports=compiled[name].imports, exports=names)
-        return found
+        with self._in_use():
+            check_size(len(script.modules), sum(map(source_bytes, script.modules.values())), limits)
+            deadline_s = time.monotonic() + limits.wall_s
+            cpu_s = 0.0
+            compiled: dict[str, Module] = {}
+            for name, source in script.modules.items():
+                result, used_s = await self._compiled(name, source, limits, limits.cpu_s - cpu_s, deadline_s)
+                cpu_s += used_s
+                compiled[name] = _accepted(result, cpu_s)
+            found: dict[str, Inspection] = {}
+            for name in script.modules:
+                program = _program(Script(entry=name, modules=script.modules), compiled)
+                work = _Work()
+                left_s = max(0.0, limits.cpu_s - cpu_s)
+                names, used_s = await self._threads.call(
+                    partial(export_names, await self._engine(), program, limits, left_s, deadline_s, work.adopt),
+                    work.stop,
+                )
+                cpu_s += used_s
+                if isinstance(names, RunFailure):
+                    raise _script_error(names)
+                found[name] = Inspection(imports=compiled[name].imports, exports=names)
+            return found
 
     async def run(
         self,
@@ -135,22 +166,25 @@ class WasmSandbox:
         observe: Callable[[Event], None] | None = None,
     ) -> RunResult:
         """Run a script once in a fresh sandbox; see the contract."""
-        run = Run(await self._engine(), self._threads, script, limits, perform, observe)
-        try:
-            data = encode_call(call)
-        except codec.CodecError as error:
-            return run.failed(RunFailure(code=FailureCode.HOST_ERROR, message=f"the call's data is not JSON: {error}"))
-        program = self._programs.get(script.digest)
-        try:
-            if program is None:
-                program = await self._compile(script, limits, run)
-            else:
-                check_size(program.modules_count, program.source_bytes, limits)
-        except ScriptError as error:
-            return run.failed(
-                RunFailure(code=error.code, message=error.message, hint=error.hint, location=error.location)
-            )
-        return await run.execute(program, data)
+        with self._in_use():
+            run = Run(await self._engine(), self._threads, script, limits, perform, observe)
+            try:
+                data = encode_call(call)
+            except codec.CodecError as error:
+                return run.failed(
+                    RunFailure(code=FailureCode.HOST_ERROR, message=f"the call's data is not JSON: {error}")
+                )
+            program = self._programs.get(script.digest)
+            try:
+                if program is None:
+                    program = await self._compile(script, limits, run)
+                else:
+                    check_size(program.modules_count, program.source_bytes, limits)
+            except ScriptError as error:
+                return run.failed(
+                    RunFailure(code=error.code, message=error.message, hint=error.hint, location=error.location)
+                )
+            return await run.execute(program, data)
 
     async def _compile(self, script: Script, limits: Limits, run: Run) -> Program:
         check_size(len(script.modules), sum(map(source_bytes, script.modules.values())), limits)
@@ -172,7 +206,7 @@ class WasmSandbox:
                     left_s = limits.cpu_s - run.cpu_s
                     result, used_s = await self._compiled(name, source, limits, left_s, run.deadline_s)
                     run.cpu_s += used_s
-                    compiled[name] = _accepted(result)
+                    compiled[name] = _accepted(result, run.cpu_s)
                 for name, module in compiled.items():
                     for imported in module.files:
                         if imported not in compiled:
@@ -216,13 +250,13 @@ class _Work:
             self._isolate.request_stop("cancelled")
 
 
-def _script_error(failure: RunFailure) -> ScriptError:
-    return ScriptError(failure.code, failure.message, hint=failure.hint, location=failure.location)
+def _script_error(failure: RunFailure, cpu_s: float = 0.0) -> ScriptError:
+    return ScriptError(failure.code, failure.message, hint=failure.hint, location=failure.location, cpu_s=cpu_s)
 
 
-def _accepted(result: Module | RunFailure) -> Module:
+def _accepted(result: Module | RunFailure, cpu_s: float) -> Module:
     if isinstance(result, RunFailure):
-        raise _script_error(result)
+        raise _script_error(result, cpu_s)
     return result
 
 

@@ -96,17 +96,17 @@ static char *normalize(JSContext *c, const char *base, const char *name, void *o
         return js_strdup(c, name);
     }
     if (name[0] != '.' || (name[1] != '/' && !(name[1] == '.' && name[2] == '/'))) {
-        JS_ThrowReferenceError(c, "cannot import '%.100s': only system/http, system/agent, system/log, system/tools and "
-                                  "relative files ('./name.js') can be imported", name);
+        JS_ThrowReferenceError(c, "cannot import '%.100s' from '%.100s': only system/http, system/agent, system/log, system/tools "
+                                  "and relative files ('./name.js') can be imported", name, base);
         return NULL;
     }
     if (strpbrk(name, "\\:?#%*\"<>|\n\r\t")) {
-        JS_ThrowReferenceError(c, "cannot import '%.100s': a file name holds none of \\ : ? # %% * \" < > |", name);
+        JS_ThrowReferenceError(c, "cannot import '%.100s' from '%.100s': a file name holds none of \\ : ? # %% * \" < > |", name, base);
         return NULL;
     }
     if (join(base, name, to) < 0) goto leaves;
     if (!has_extension(to)) {
-        JS_ThrowReferenceError(c, "cannot import '%.100s': write the whole file name, like './%.60s.js'", name, to);
+        JS_ThrowReferenceError(c, "cannot import '%.100s' from '%.100s': write the whole file name, like '%.100s.js'", name, base, name);
         return NULL;
     }
     return js_strdup(c, to);
