@@ -87,7 +87,7 @@ class ToolDeclaration:
     hosts: tuple[str, ...] | None = ()
     """Host rules of the tool's requests; None for the operator's ``egress.allow``."""
     safe_posts: tuple[str, ...] = ()
-    """URLs at which a read tool may use an unsafe method, because there it only reads."""
+    """URLs to which a read tool may POST, because there it only reads; every query of them counts as the same."""
     retries: int = 0
     on_error: Literal["feedback", "fail"] = "feedback"
     limits: Mapping[str, float] = field(default_factory=dict[str, float])

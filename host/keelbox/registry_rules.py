@@ -132,6 +132,8 @@ class _ToolRules:
                 continue
             if url.scheme != "https":
                 yield self.fault("safe_posts", "must be an https URL", index)
+            elif "?" in url.target:
+                yield self.fault("safe_posts", "must have no query: any query of this URL counts as the same", index)
             elif not any(rule.covers_host(url.host) and rule.covers_port(url) for rule in policy.rules):
                 yield self.fault("safe_posts", f"is not on a host of this tool; add {url.authority} to hosts", index)
         if self.tool.get("safe_posts") and self.tool.get("side_effect") in ("propose", "write"):

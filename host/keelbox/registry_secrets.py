@@ -86,10 +86,12 @@ def _beside_tool(entry: Any, tool: Mapping[str, Any], policy: EgressPolicy) -> I
             continue
         if not text.startswith("*") and not any(_covers(each, rule) for each in policy.rules):
             yield ("hosts", index), f"is not a host of this tool; add {text} to its hosts, or take it away here"
-    if tool.get("side_effect") == "read" and not tool.get("safe_posts"):
+    if tool.get("side_effect") == "read":
+        usable = SAFE_METHODS | {"POST"} if tool.get("safe_posts") else SAFE_METHODS
         for index, method in enumerate(parts["methods"] or ()):
-            if method in METHODS - SAFE_METHODS:
-                yield ("methods", index), "is never sent: a tool with side_effect: read may GET, HEAD and OPTIONS only"
+            if method in METHODS - usable:
+                may = "GET, HEAD and OPTIONS only, and POST to its safe_posts"
+                yield ("methods", index), f"is never sent: a tool with side_effect: read may {may}"
 
 
 def _covers(tool: HostRule, secret: HostRule) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from keelbox_sandbox.contract import Op, OpError, RefusedOp, Reply
 
 if TYPE_CHECKING:
     from keelbox.egress.answer import Tape
+    from keelbox.egress.method_rule import MethodRule
     from keelbox.egress.policy import EgressPolicy
     from keelbox.egress.rates import RequestGate, Sender
     from keelbox.egress.secrets import RunSecrets
@@ -36,7 +36,7 @@ class RunOps:
         agent_id: its caller.
         session_id: the caller's session.
         own_session_id: the run's own session.
-        allowed_methods: HTTP methods that it may use; None: all.
+        methods: which HTTP methods it may use, and where; None: all.
         deadline_s: when every op must be over, on the event loop's clock.
         tape: records its HTTP exchanges, or plays recorded ones; see `keelbox.egress.answer.Tape`.
         secrets: which of its requests carry which values; None: it has no secrets.
@@ -54,7 +54,7 @@ class RunOps:
         agent_id: str,
         session_id: str,
         own_session_id: str,
-        allowed_methods: Collection[str] | None,
+        methods: MethodRule | None,
         deadline_s: float,
         tape: Tape | None = None,
         secrets: RunSecrets | None = None,
@@ -67,7 +67,7 @@ class RunOps:
         self._agent_id = agent_id
         self._session_id = session_id
         self._own_session_id = own_session_id
-        self._allowed_methods = allowed_methods
+        self._methods = methods
         self._deadline_s = deadline_s
         self._tape = tape
         self._secrets = secrets
@@ -121,7 +121,7 @@ class RunOps:
 
             self._http = HttpOps(
                 self._egress,
-                allowed_methods=self._allowed_methods,
+                methods=self._methods,
                 tape=self._tape,
                 secrets=self._secrets or NO_SECRETS,
                 gate=self._gate,

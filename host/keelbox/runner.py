@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import traceback
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +38,7 @@ from keelbox_sandbox.contract import (
 
 if TYPE_CHECKING:
     from keelbox.egress.answer import Tape
+    from keelbox.egress.method_rule import MethodRule
     from keelbox.egress.policy import EgressPolicy
     from keelbox.egress.rates import RequestGate, Sender
     from keelbox.egress.secrets import RunSecrets
@@ -72,7 +73,7 @@ class _Terms:
     limits: Limits
     egress: EgressPolicy
     conversation: Conversation
-    allowed_methods: Collection[str] | None
+    methods: MethodRule | None
     dry_run: bool
     observe: Callable[[Event], None] | None
     on_end: Callable[[RunOutcome], None] | None
@@ -96,7 +97,7 @@ async def run_script(
     ambient: Mapping[str, Any] | None = None,
     tool_name: str = "",
     fields: Mapping[str, Any] | None = None,
-    allowed_methods: Collection[str] | None = None,
+    methods: MethodRule | None = None,
     dry_run: bool = False,
     observe: Callable[[Event], None] | None = None,
     on_end: Callable[[RunOutcome], None] | None = None,
@@ -121,7 +122,7 @@ async def run_script(
         ambient: the second argument of ``exec``.
         tool_name: ``options.tool``; the entry's name if empty.
         fields: more ``options``, as the call had them; ``action`` is one of them.
-        allowed_methods: HTTP methods that it may use; None: all.
+        methods: which HTTP methods it may use, and where; None: all.
         dry_run: commit nothing; the outcome's messages are those that would have been written. Requests are sent.
         observe: told of each event as it happens.
         on_end: given the outcome, once, on every path, before this function ends.
@@ -146,7 +147,7 @@ async def run_script(
             limits=limits,
             egress=egress,
             conversation=conversation,
-            allowed_methods=allowed_methods,
+            methods=methods,
             dry_run=dry_run,
             observe=observe,
             on_end=on_end,
@@ -197,7 +198,7 @@ class _Run:
             agent_id=terms.caller.agent_id,
             session_id=terms.caller.session_id,
             own_session_id=terms.own_session_id,
-            allowed_methods=terms.allowed_methods,
+            methods=terms.methods,
             deadline_s=self.begun_s + terms.limits.wall_s + _OP_GRACE_S,
             tape=terms.tape,
             secrets=terms.secrets,

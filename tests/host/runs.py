@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from threading import Event as ThreadEvent
 from typing import Any
 
@@ -10,6 +10,7 @@ from anyio.to_thread import run_sync
 from tests.servers.fault_server import Peer, response
 
 from keelbox.conversation import Conversation, MemoryConversation
+from keelbox.egress.method_rule import MethodRule
 from keelbox.egress.policy import EgressPolicy
 from keelbox.outcome import Message, RunOutcome
 from keelbox.runner import Caller, run_script
@@ -41,7 +42,7 @@ async def run(
     fields: Mapping[str, Any] | None = None,
     limits: Limits | None = None,
     caller: Caller = CALLER,
-    allowed_methods: Collection[str] | None = None,
+    methods: MethodRule | None = None,
     dry_run: bool = False,
     observe: Callable[[Event], None] | None = None,
     on_end: Callable[[RunOutcome], None] | None = None,
@@ -60,7 +61,7 @@ async def run(
         context_text=context_text,
         ambient=ambient,
         fields=fields,
-        allowed_methods=allowed_methods,
+        methods=methods,
         dry_run=dry_run,
         observe=observe,
         on_end=on_end,

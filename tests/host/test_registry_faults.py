@@ -160,8 +160,11 @@ def test_host_that_is_too_wide_or_no_host_is_refused(tmp_path: Path, host: str) 
     assert fault_of(tmp_path, hosts=[host]).startswith("tools.Weather.hosts[0]: host rule ")
 
 
-@pytest.mark.parametrize("post", ["http://api.example.com/q", "https://other.example.com/q", "/graphql", "https://"])
-def test_safe_post_elsewhere_is_refused(tmp_path: Path, post: str) -> None:
+@pytest.mark.parametrize(
+    "post",
+    ["http://api.example.com/q", "https://other.example.com/q", "/graphql", "https://", "https://api.example.com/q?a"],
+)
+def test_safe_post_that_no_request_can_be_is_refused(tmp_path: Path, post: str) -> None:
     fault = fault_of(tmp_path, hosts=["api.example.com"], safe_posts=[post])
 
     assert fault.startswith("tools.Weather.safe_posts[0]: ")

@@ -8,6 +8,7 @@ from tests.host.runs import CALLER, Gate, contents, run
 from tests.servers.fault_server import FaultServer
 
 from keelbox.conversation import MemoryConversation
+from keelbox.egress.method_rule import MethodRule
 from keelbox.outcome import Effects, Fate, RunOutcome
 from keelbox.runner import Caller
 from keelbox_sandbox.contract import Event, FailureCode, Limits, LogLine, Progress, Write
@@ -110,7 +111,7 @@ async def test_refused_ops_without_end_are_counted(sandbox: WasmSandbox) -> None
 async def test_read_tool_cannot_post(sandbox: WasmSandbox) -> None:
     with FaultServer(lambda peer: peer.answer()) as server:
         body = f"try {{ await Http.post('{server.url()}'); }} catch (error) {{ return error.code; }}"
-        outcome = await run(sandbox, body, allowed_methods=frozenset({"GET"}))
+        outcome = await run(sandbox, body, methods=MethodRule(methods=["GET"]))
     assert (outcome.result, server.connections_count) == ("denied", 0)
     assert [op.fate for op in outcome.certificate.ops] == [Fate.REFUSED]
 

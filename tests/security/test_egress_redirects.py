@@ -9,6 +9,7 @@ from tests.servers.certificates import HOST, ca_file, server_context
 from tests.servers.fault_server import FaultServer, Peer, response
 from tests.servers.http_call import FakeResolver, call
 
+from keelbox.egress.method_rule import MethodRule
 from keelbox.egress.policy import EgressPolicy
 from keelbox.outcome import Fate
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -15,6 +15,7 @@ from anyio.abc import SocketStream
 
 from keelbox.egress.address import is_loopback
 from keelbox.egress.answer import Tape
+from keelbox.egress.method_rule import MethodRule
 from keelbox.egress.policy import EgressPolicy
 from keelbox.egress.rates import RequestGate, Sender
 from keelbox.egress.resolve import Resolver
@@ -125,7 +126,7 @@ def call(
     policy: EgressPolicy = LOOPBACK,
     resolver: Resolver | None = None,
     ca_file: Path | None = None,
-    allowed_methods: Collection[str] | None = None,
+    methods: MethodRule | None = None,
     tape: Tape | None = None,
     secrets: RunSecrets = NO_SECRETS,
     gate: RequestGate | None = None,
@@ -137,7 +138,7 @@ def call(
 
     Args:
         url: of the request; ``op`` has its other parts, see `http_op`.
-        policy, resolver, ca_file, allowed_methods, tape, secrets, gate: as `HttpOps`.
+        policy, resolver, ca_file, methods, tape, secrets, gate: as `HttpOps`.
         deadline_s: from now.
         backend: ``asyncio`` or ``trio``.
     """
@@ -145,7 +146,7 @@ def call(
         policy,
         resolver=resolver,
         ca_file=ca_file,
-        allowed_methods=allowed_methods,
+        methods=methods,
         tape=tape,
         secrets=secrets,
         gate=gate,

@@ -14,10 +14,11 @@ from tools.service import answer
 from keelbox.conversation import MemoryConversation
 from keelbox.egress.cassette import Response
 from keelbox.egress.cassette_file import read_cassette
+from keelbox.egress.method_rule import declared_methods
 from keelbox.egress.player import Player
 from keelbox.egress.policy import EgressPolicy
 from keelbox.limits import effective
-from keelbox.outcome import SAFE_METHODS, RunOutcome
+from keelbox.outcome import RunOutcome
 from keelbox.project import open_project
 from keelbox.registry import check_input
 from keelbox.runner import Caller, run_script
@@ -76,7 +77,7 @@ async def replay(sandbox: WasmSandbox, name: str) -> RunOutcome:
         limits=limits,
         egress=EgressPolicy(hosts=tool.hosts or ()),
         conversation=MemoryConversation(),
-        allowed_methods=SAFE_METHODS,
+        methods=declared_methods(tool),
         tape=Player(read_cassette(TOOLS / "cassettes" / f"{name}.yaml", shown_as=f"{name}.yaml")),
     )
 

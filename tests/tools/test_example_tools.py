@@ -11,6 +11,7 @@ import pytest
 from tools.service import HOSTS, serving
 
 from keelbox.conversation import MemoryConversation
+from keelbox.egress.method_rule import declared_methods
 from keelbox.egress.policy import EgressPolicy
 from keelbox.limits import effective
 from keelbox.outcome import Effects, RunOutcome
@@ -57,7 +58,7 @@ async def run(sandbox: Sandbox, tool_name: str, url: str, *, value: Any) -> RunO
         limits=limits,
         egress=EgressPolicy(hosts=hosts, allow_loopback=True, routes=dict.fromkeys(hosts, url)),
         conversation=MemoryConversation(),
-        allowed_methods=("GET", "HEAD", "OPTIONS") if tool.side_effect == "read" else None,
+        methods=declared_methods(tool),
     )
 
 

@@ -18,9 +18,10 @@ from keelbox.cli.tape import close_tape, say_note
 from keelbox.cli.target import Target
 from keelbox.cli.text import Screen
 from keelbox.conversation import Conversation, new_id, open_conversation
+from keelbox.egress.method_rule import declared_methods
 from keelbox.egress.policy import EgressPolicy
 from keelbox.egress.rates import RequestGate
-from keelbox.outcome import SAFE_METHODS, RunOutcome
+from keelbox.outcome import RunOutcome
 from keelbox.runner import Caller, not_started, run_script
 from keelbox_sandbox.contract import Event, FailureCode, Limits, ScriptError
 
@@ -118,8 +119,6 @@ def _shower(screen: Screen) -> Callable[[Event], None]:
 
 
 async def _run(plan: RunPlan, progress: _Progress, observe: Callable[[Event], None] | None) -> None:
-    declaration = plan.target.declaration
-    reads_only = declaration is not None and declaration.side_effect == "read" and not declaration.safe_posts
     sources = Sources(plan.target.folder, plan.limits)
     progress.sources = sources.texts
     async with open_sandbox() as sandbox, _open_conversation(plan.store) as conversation:
@@ -140,7 +139,7 @@ async def _run(plan: RunPlan, progress: _Progress, observe: Callable[[Event], No
             context_text=plan.context_text,
             ambient=plan.ambient,
             tool_name=plan.target.name,
-            allowed_methods=SAFE_METHODS if reads_only else None,
+            methods=declared_methods(plan.target.declaration),
             dry_run=plan.dry_run,
             observe=observe,
             on_end=progress.end,

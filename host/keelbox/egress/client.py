@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keelbox.egress.address import is_loopback
 from keelbox.egress.faults import REDIRECTS_COUNT, EgressCode, EgressError, denied
+from keelbox.egress.method_rule import MethodRule
 from keelbox.egress.policy import EgressPolicy, Permit
-from keelbox.egress.request import METHODS, Request, redirected
+from keelbox.egress.request import Request, redirected
 from keelbox.egress.resolve import Resolver, SystemResolver, judge_answers, resolve
 from keelbox.egress.secrets import NO_SECRETS, RunSecrets
 from keelbox.egress.trail import Hop, Stage, Trail
@@ -44,7 +44,7 @@ class EgressClient:
         policy: who may be reached.
         resolver: where addresses come from; the operating system if None.
         ca_file: certificates to trust instead of the system's.
-        allowed_methods: methods that this run may use; all of `METHODS` if None.
+        methods: which methods this run may use, and where; all of `METHODS` if None.
         tape: stands between the rules and the network: records what passes, or takes the network's place. It sees no
             secret.
         secrets: which requests carry which values.
@@ -58,7 +58,7 @@ class EgressClient:
         *,
         resolver: Resolver | None = None,
         ca_file: Path | None = None,
-        allowed_methods: Collection[str] | None = None,
+        methods: MethodRule | None = None,
         tape: Tape | None = None,
         secrets: RunSecrets = NO_SECRETS,
         gate: RequestGate | None = None,
@@ -69,7 +69,7 @@ class EgressClient:
         self._gate = None if gate is None or sender is None else (gate, sender)
         network = Network(policy, resolver=resolver, ca_file=ca_file, secrets=secrets)
         self._transport: Transport = network if tape is None else tape.over(network, secrets.scrubber)
-        self._allowed_methods = METHODS if allowed_methods is None else frozenset(allowed_methods)
+        self._methods = methods or MethodRule()
 
     async def fetch(self, request: Request, trail: Trail, *, room_bytes: int) -> Fetched:
         """Send a request, following at most `REDIRECTS_COUNT` redirects, each under the full rule.
@@ -95,11 +95,7 @@ class EgressClient:
         raise EgressError(EgressCode.TOO_MANY_REDIRECTS, f"more than {REDIRECTS_COUNT} redirects: {steps}")
 
     async def _send(self, request: Request, hop: Hop, room_bytes: int) -> Answer:
-        if request.method not in self._allowed_methods:
-            raise denied(
-                f"method {request.method} is not allowed here (allowed: {', '.join(sorted(self._allowed_methods))}); "
-                "declare the side effect that the tool has"
-            )
+        self._methods.check(request.method, request.url)
         permit = self._policy.permit(request.url)
         self._secrets.check(request)
         if self._gate is None:

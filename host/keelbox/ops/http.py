@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import anyio
 from keelbox.egress.client import EgressClient, Fetched
 from keelbox.egress.faults import EgressCode, EgressError, invalid
 from keelbox.egress.headers import check_request_headers
+from keelbox.egress.method_rule import MethodRule
 from keelbox.egress.policy import EgressPolicy
 from keelbox.egress.request import METHODS, Request
 from keelbox.egress.resolve import Resolver
@@ -42,7 +43,7 @@ class HttpOps:
         policy: who may be reached.
         resolver: where addresses come from; the operating system if None.
         ca_file: certificates to trust instead of the system's.
-        allowed_methods: methods that the run may use; all that can be sent if None.
+        methods: which methods the run may use, and where; all that can be sent if None.
         tape: records the exchanges of the run, or plays recorded ones in the network's place.
         secrets: which requests carry which values; no reply, error or record holds one.
         gate, sender: who counts the requests, and for whom; None: nobody counts.
@@ -57,7 +58,7 @@ class HttpOps:
         *,
         resolver: Resolver | None = None,
         ca_file: Path | None = None,
-        allowed_methods: Collection[str] | None = None,
+        methods: MethodRule | None = None,
         tape: Tape | None = None,
         secrets: RunSecrets = NO_SECRETS,
         gate: RequestGate | None = None,
@@ -67,7 +68,7 @@ class HttpOps:
             policy,
             resolver=resolver,
             ca_file=ca_file,
-            allowed_methods=allowed_methods,
+            methods=methods,
             tape=tape,
             secrets=secrets,
             gate=gate,

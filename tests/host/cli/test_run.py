@@ -144,6 +144,26 @@ def test_read_tool_posts_nothing(keelbox: Keelbox, script: Write, tmp_path: Path
     assert json.loads(done.out) == "denied"
 
 
+def test_read_tool_posts_to_its_safe_posts_only(keelbox: Keelbox, script: Write, tmp_path: Path) -> None:
+    declared = "hosts: [town.example.com]\n    safe_posts: ['https://town.example.com/query']"
+    (tmp_path / "tools.yaml").write_text(REGISTRY.replace("hosts: [town.example.com]", declared), encoding="utf-8")
+    path = script(
+        """
+        const found = [(await Http.post('https://town.example.com/query?page=2')).status];
+        for (const [method, path] of [['POST', 'admin'], ['DELETE', 'query']])
+            try { await Http.request({ method, url: 'https://town.example.com/' + path }); }
+            catch (error) { found.push(error.code); }
+        return found;
+        """
+    )
+    with FaultServer(lambda peer: peer.answer()) as server:
+        local = ("--allow-loopback", "--route", f"town.example.com={server.url('')}")
+        done = keelbox("run", path, "--context", '{"city": "x"}', *local)
+        assert [request.target for request in server.requests] == ["/query?page=2"]
+    assert json.loads(done.out) == [200, "denied", "denied"]
+    assert "list https://town.example.com/admin under safe_posts" in done.err
+
+
 def test_store_keeps_messages_and_session(keelbox: Keelbox, script: Write, tmp_path: Path) -> None:
     """Two runs of one session on one file: the second reads what the first wrote."""
     path = script(

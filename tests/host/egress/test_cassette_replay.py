@@ -11,6 +11,7 @@ from tests.servers.http_call import LOOPBACK, Called, FakeResolver, call
 from keelbox.egress.cassette import FATES
 from keelbox.egress.cassette_file import parse_cassette
 from keelbox.egress.faults import EgressCode
+from keelbox.egress.method_rule import MethodRule
 from keelbox.egress.player import Player
 from keelbox.egress.policy import EgressPolicy
 from keelbox.egress.recorder import Recorder
@@ -69,7 +70,8 @@ def test_rules_hold_as_with_the_network() -> None:
 
 
 def test_method_that_is_not_allowed_never_comes_to_the_cassette() -> None:
-    called = call("https://a.example.com/x", method="POST", allowed_methods=("GET",), policy=A_ONLY, tape=player())
+    methods = MethodRule(methods=["GET"])
+    called = call("https://a.example.com/x", method="POST", methods=methods, policy=A_ONLY, tape=player())
     assert (called.code, called.fate) == ("denied", Fate.REFUSED)
 
 

@@ -12,6 +12,7 @@ import pytest
 from tests.servers.fault_server import FaultServer, Peer
 from tests.servers.http_call import LOOPBACK, FakeResolver, call, http_op
 
+from keelbox.egress.method_rule import MethodRule
 from keelbox.egress.policy import EgressPolicy
 from keelbox.ops.http import HttpOps
 from keelbox.outcome import Fate
@@ -117,7 +118,7 @@ def test_absent_headers_and_time_limit_are_none() -> None:
 
 def test_method_that_the_run_may_not_use_is_denied() -> None:
     with FaultServer(honest) as server:
-        called = call(server.url(), method="POST", allowed_methods=["GET", "HEAD"])
+        called = call(server.url(), method="POST", methods=MethodRule(methods=["GET", "HEAD"]))
         assert server.connections_count == 0
     assert (called.code, called.fate) == ("denied", Fate.REFUSED)
     assert "method POST is not allowed" in called.detail
