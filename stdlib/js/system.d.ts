@@ -136,7 +136,7 @@ declare module 'system/http' {
     | 'request-too-large'
     /** The response is larger than the exchange buffer (10 MiB): ask for less, by `limit`, `per_page` or pages. */
     | 'response-too-large'
-    /** The run has made as many requests as it may (100). Nothing was sent. */
+    /** The run has made as many requests as it may (100), or its tool within this minute. Nothing was sent. */
     | 'too-many-requests'
     /** More than three redirects. */
     | 'too-many-redirects'

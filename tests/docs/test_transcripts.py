@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.docs.transcripts import TOP, File, Shell, masked, parts
 
-GUIDES = ("first-tool", "record-and-replay", "run-offline")
+GUIDES = ("first-tool", "record-and-replay", "run-offline", "secrets")
 
 
 @pytest.fixture
