@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from keelbox.outcome import Effects, Fate, OpRecord
-from keelbox_sandbox.contract import KIB, MIB, Limits, RunResult, Write
+from keelbox_sandbox.contract import KIB, MIB, FailureCode, Limits, RunResult, Usage, Write
 
-__all__ = ["ID_BYTES", "effects_of", "excess", "session_changed"]
+__all__ = ["ID_BYTES", "effects_of", "excess", "left_of", "on_account", "session_changed"]
 
 ID_BYTES = 4 * KIB
 """Longest agent, session or request id of a staged write, in UTF-8."""
@@ -51,6 +52,29 @@ def excess(result: RunResult, limits: Limits) -> str | None:
     if logs_bytes > limits.log_kib * KIB + _MARKER_BYTES:
         return f"{logs_bytes} bytes of log; log_kib is {limits.log_kib:g}"
     return None
+
+
+def left_of(limits: Limits, used: Usage) -> Limits:
+    """Say what a run may still use when compiling its script has used some of its time (DESIGN, section 4.2)."""
+    cpu_s, wall_s = limits.cpu_s - used.cpu_s, limits.wall_s - used.wall_s
+    return replace(limits, cpu_s=max(cpu_s, 0.0), wall_s=max(wall_s, 0.0))
+
+
+def on_account(result: RunResult, limits: Limits, used: Usage) -> RunResult:
+    """Add what compiling used to what the run used.
+
+    The sandbox knows only of what `left_of` gave it. Where it names a time limit, this names the one of ``limits``.
+    """
+    usage = result.usage
+    usage = replace(usage, cpu_s=usage.cpu_s + used.cpu_s, wall_s=usage.wall_s + used.wall_s)
+    message = result.message
+    if result.code is FailureCode.CPU_EXCEEDED and used.cpu_s:
+        share = f"{used.cpu_s:.2g} s of it to compile"
+        message = f"the script used more than {limits.cpu_s:g} s of processor time (cpu_s), {share}"
+    elif result.code is FailureCode.TIME_EXCEEDED and used.wall_s:
+        share = f"{used.wall_s:.2g} s of it to compile"
+        message = f"the run took longer than {limits.wall_s:g} s, waiting included (wall_s), {share}"
+    return replace(result, usage=usage, message=message)
 
 
 def session_changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:

@@ -21,7 +21,7 @@ from keelbox.conversation import Conversation, SessionChange, SessionConflict, S
 from keelbox.errors import KeelboxError
 from keelbox.outcome import Certificate, Effects, Message, RunOutcome, WriteRecord
 from keelbox.run_ops import RunOps
-from keelbox.run_rules import effects_of, excess, session_changed
+from keelbox.run_rules import effects_of, excess, left_of, on_account, session_changed
 from keelbox_sandbox.contract import (
     Call,
     Event,
@@ -80,6 +80,7 @@ class _Terms:
     tape: Tape | None
     secrets: RunSecrets | None
     gate: RequestGate | None
+    used: Usage
     tool_name: str
     tenant_id: str
 
@@ -107,6 +108,7 @@ async def run_script(
     secrets: RunSecrets | None = None,
     gate: RequestGate | None = None,
     tenant_id: str = "",
+    used: Usage | None = None,
 ) -> RunOutcome:
     """Run a script once and settle what it did.
 
@@ -115,7 +117,7 @@ async def run_script(
         script: all of its modules.
         call_input: the first argument of ``exec``; whoever has a schema has checked it.
         caller: whom the script may read, and whose session data it gets.
-        limits: what it may use; ``wall_s`` begins now.
+        limits: what it may use; ``wall_s`` begins now, or ``used`` says how long ago.
         egress: whom its requests may reach.
         conversation: where it reads and writes.
         context_text: ``toolOptions.toolContext.options.context``.
@@ -132,6 +134,7 @@ async def run_script(
         secrets: values that its requests carry; they are in nothing that it sees, and in no part of the outcome.
         gate: counts its requests, with those of the process's other runs; None: nobody counts.
         tenant_id: on whose account the gate counts them, beside the tool's.
+        used: the time that compiling the script took, if this run is the one that pays for it.
 
     Returns:
         How it ended; what a script did wrong is never raised.
@@ -154,6 +157,7 @@ async def run_script(
             tape=tape,
             secrets=secrets,
             gate=gate,
+            used=used or Usage(),
             tool_name=tool_name or script.entry,
             tenant_id=tenant_id,
         )
@@ -172,9 +176,14 @@ async def run_script(
 
 
 def not_started(
-    code: FailureCode, message: str, *, hint: str | None = None, location: tuple[str, int, int] | None = None
+    code: FailureCode,
+    message: str,
+    *,
+    hint: str | None = None,
+    location: tuple[str, int, int] | None = None,
+    used: Usage | None = None,
 ) -> RunOutcome:
-    """Make the outcome of a run that ended before its script began: nothing has happened."""
+    """Make the outcome of a run that ended before its script began: nothing has happened, but time may be ``used``."""
     return RunOutcome(
         code=code,
         message=message,
@@ -184,7 +193,7 @@ def not_started(
         result=None,
         messages=(),
         logs=(),
-        certificate=Certificate(run_id=new_id(), effects=Effects.NONE),
+        certificate=Certificate(run_id=new_id(), effects=Effects.NONE, usage=used or Usage()),
     )
 
 
@@ -199,7 +208,7 @@ class _Run:
             session_id=terms.caller.session_id,
             own_session_id=terms.own_session_id,
             methods=terms.methods,
-            deadline_s=self.begun_s + terms.limits.wall_s + _OP_GRACE_S,
+            deadline_s=self.begun_s + left_of(terms.limits, terms.used).wall_s + _OP_GRACE_S,
             tape=terms.tape,
             secrets=terms.secrets,
             gate=terms.gate,
@@ -215,7 +224,8 @@ class _Run:
         try:
             state = await terms.conversation.load_session(terms.caller.session_id)
             call = replace(call, session=state.data)
-            result = await sandbox.run(script, call, terms.limits, self.ops.perform, self.observe)
+            left = left_of(terms.limits, terms.used)
+            result = await sandbox.run(script, call, left, self.ops.perform, self.observe)
         except anyio.get_cancelled_exc_class():
             self.end(self.cut(FailureCode.CANCELLED, "the run was cancelled before it ended"))
             raise
@@ -228,8 +238,8 @@ class _Run:
             result = replace(result, code=FailureCode.SANDBOX_CRASHED, message=message, hint=None, writes=kept, logs=())
         if result.code is not None:
             return self.end(result)
-        if terms.tape is not None and (left := terms.tape.left_over()):
-            self.fault = left
+        if terms.tape is not None and (unplayed := terms.tape.left_over()):
+            self.fault = unplayed
             return self.end(replace(result, code=FailureCode.HOST_ERROR, message=None, hint=None))
         if terms.dry_run:
             return self.end(result, messages=tuple(map(self.would_be, result.writes)))
@@ -301,6 +311,7 @@ class _Run:
 
     def end(self, result: RunResult, *, messages: tuple[Message, ...] = (), committed: bool = False) -> RunOutcome:
         """Draw up the outcome and hand it over."""
+        result = on_account(result, self.terms.limits, self.terms.used)
         message, hint = result.message, result.hint
         if result.code is FailureCode.HOST_ERROR and (fault := self.fault or self.ops.fault):
             message, hint = self.explain(fault)

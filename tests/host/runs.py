@@ -14,7 +14,7 @@ from keelbox.egress.method_rule import MethodRule
 from keelbox.egress.policy import EgressPolicy
 from keelbox.outcome import Message, RunOutcome
 from keelbox.runner import Caller, run_script
-from keelbox_sandbox.contract import Event, Limits, Sandbox, Script
+from keelbox_sandbox.contract import Event, Limits, Sandbox, Script, Usage
 
 __all__ = ["CALLER", "PUSH", "Gate", "contents", "run"]
 
@@ -47,6 +47,7 @@ async def run(
     observe: Callable[[Event], None] | None = None,
     on_end: Callable[[RunOutcome], None] | None = None,
     run_id: str | None = None,
+    used: Usage | None = None,
 ) -> RunOutcome:
     """Run ``exec`` with this body, loopback allowed."""
     source = f"{PUSH}\nexport const exec = async (input, ambient, ctx) => {{ {body} }};"
@@ -66,6 +67,7 @@ async def run(
         observe=observe,
         on_end=on_end,
         run_id=run_id,
+        used=used,
     )
 
 

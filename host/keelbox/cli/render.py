@@ -137,9 +137,10 @@ def _writes_text(certificate: Certificate) -> str:
 def _usage_text(certificate: Certificate, limits: Limits) -> str:
     usage = certificate.usage
     parts = [f"wall {ms_text(usage.wall_s * 1000)} of {limits.wall_s:g} s"]
+    if certificate.walls or usage.cpu_s:
+        parts.append(f"cpu {ms_text(usage.cpu_s * 1000)} of {limits.cpu_s:g} s")
     if certificate.walls:  # a run that was cancelled has no sandbox left to tell of the rest
         parts += [
-            f"cpu {ms_text(usage.cpu_s * 1000)} of {limits.cpu_s:g} s",
             f"heap {bytes_text(usage.peak_heap_bytes)} of {limits.heap_mib:g} MiB",
             f"buffer {bytes_text(usage.buffer_peak_bytes)} of {limits.buffer_mib:g} MiB",
         ]

@@ -23,7 +23,7 @@ from keelbox.egress.policy import EgressPolicy
 from keelbox.egress.rates import RequestGate
 from keelbox.outcome import RunOutcome
 from keelbox.runner import Caller, not_started, run_script
-from keelbox_sandbox.contract import Event, FailureCode, Limits, ScriptError
+from keelbox_sandbox.contract import Event, FailureCode, Limits, ScriptError, Usage
 
 if TYPE_CHECKING:
     from keelbox.egress.answer import Tape
@@ -122,11 +122,15 @@ async def _run(plan: RunPlan, progress: _Progress, observe: Callable[[Event], No
     sources = Sources(plan.target.folder, plan.limits)
     progress.sources = sources.texts
     async with open_sandbox() as sandbox, _open_conversation(plan.store) as conversation:
+        begun_s = anyio.current_time()
         try:
             script = await sandbox.gather(plan.target.entry, sources.read, plan.limits)
         except ScriptError as error:
-            progress.end(not_started(error.code, error.message, hint=error.hint, location=sources.place(error)))
+            used = Usage(cpu_s=error.cpu_s, wall_s=anyio.current_time() - begun_s)
+            place = sources.place(error)
+            progress.end(not_started(error.code, error.message, hint=error.hint, location=place, used=used))
             return
+        used = Usage(cpu_s=script.compile_cpu_s, wall_s=anyio.current_time() - begun_s)
         progress.begun = True
         await run_script(
             sandbox=sandbox,
@@ -147,6 +151,7 @@ async def _run(plan: RunPlan, progress: _Progress, observe: Callable[[Event], No
             secrets=plan.secrets,
             gate=RequestGate(plan.target.limits.egress),
             tenant_id=_TENANT_ID,
+            used=used,
         )
 
 

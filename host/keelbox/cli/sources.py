@@ -44,11 +44,12 @@ class Sources:
         return text
 
     def place(self, error: ScriptError) -> tuple[str, int, int] | None:
-        """Say where a script fails to load; for a missing module, at the import that asks for it."""
-        if error.location is None or self._missing is None:
+        """Say where a script fails to load; for a missing module, at the first import that asks for it."""
+        if self._missing is None:
             return error.location
         from keelbox.checks import find_import
 
-        importer = error.location[0]
-        found = find_import(importer, self.texts.get(importer, ""), self._missing)
-        return error.location if found is None else (importer, *found)
+        for importer, text in self.texts.items():
+            if found := find_import(importer, text, self._missing):
+                return (importer, *found)
+        return error.location

@@ -14,6 +14,9 @@ import pytest
 from tests.host.cli.conftest import Keelbox
 from tests.servers.fault_server import FaultServer
 
+from keelbox.outcome import RunOutcome
+from keelbox.runner import run_script
+
 Write = Callable[..., Path]
 
 REGISTRY = """
@@ -180,6 +183,20 @@ def test_store_keeps_messages_and_session(keelbox: Keelbox, script: Write, tmp_p
     assert json.loads(keelbox("run", path, *store).out) == [["again"], 2]
     assert json.loads(keelbox("run", path, "--session", "s1").out) == [[], 1]
     assert [file.name for file in (tmp_path / "kept").iterdir()] == ["store.db"], "it was not closed"
+
+
+def test_compiling_is_on_the_run_s_account(keelbox: Keelbox, script: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[dict[str, Any]] = []
+
+    async def watched(**arguments: Any) -> RunOutcome:
+        calls.append(arguments)
+        return await run_script(**arguments)
+
+    monkeypatch.setattr("keelbox.cli.run_once.run_script", watched)
+    usage = keelbox("run", script("return 1;"), "--json").document["certificate"]["usage"]
+    (call,) = calls
+    assert 0 < call["script"].compile_cpu_s == call["used"].cpu_s <= usage["cpu_ms"] / 1000 + 1e-6
+    assert 0 < call["used"].wall_s <= usage["wall_ms"] / 1000 + 1e-6
 
 
 def test_dry_run_shows_a_diff_and_keeps_nothing(keelbox: Keelbox, script: Write, tmp_path: Path) -> None:

@@ -52,6 +52,15 @@ def test_failed_run(
     assert keelbox("run", script(body), *options).out == ""
 
 
+def test_script_that_is_cut_while_compiling_tells_what_it_used(keelbox: Keelbox, script: Write) -> None:
+    path = script("return 1;", head=f"const all = [{'[1, () => 2], ' * 50_000}];\n")
+    limits = ("--limit", "cpu_s=0.003")
+    document = keelbox("run", path, *limits, "--json").document
+    assert (document["code"], document["certificate"]["ops"]) == ("cpu-exceeded", [])
+    assert document["certificate"]["usage"]["cpu_ms"] >= 3
+    assert "of 0.003 s" in keelbox("run", path, *limits).err
+
+
 def silent(peer: Peer) -> None:
     peer.read_request()
     peer.wait_until_left()
