@@ -19,7 +19,7 @@ const MESSAGES = {
   ended: 'exec has returned: a request can no longer be made',
   'buffer-busy': 'another request of this run is in flight: await one call before the next',
   'too-many-requests': 'this run has made as many requests as it may (requests_count)',
-  'request-too-large': 'the request is larger than the exchange buffer (buffer_mib), or its URL and headers than 128 KiB',
+  'request-too-large': 'the body is larger than the exchange buffer (buffer_mib), or URL and headers are larger than 128 KiB',
 };
 
 /** The stack of the script's call, for an error that shows up after it: `self` and what it called are left out. */

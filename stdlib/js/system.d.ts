@@ -43,21 +43,22 @@ interface Ambient {
 
 interface ExecContext {
   /**
-   * Tells whoever watches the run how far it is. `data` is plain JSON data of at most 4 KiB. A tool with
-   * `duration: long` must call it (or make a request) more often than its `max_silence_s`.
+   * Tells whoever watches the run how far it is. `data` is plain JSON data of at most 4 KiB as text. A tool with
+   * `duration: long` must call it (or make a request) more often than its `max_silence_s`. Between two requests the first
+   * 200 calls are passed on.
    *
    * @example ctx.progress({ step: 'page', done: 3, of: 10 });
    */
   progress(data: unknown): void;
   /**
-   * Is aborted when the run is about to be cut for its silence, or was cancelled: stop, and push what you have.
+   * For code that takes a signal. The host does not abort it yet: a run that is cancelled is cut at once.
    *
    * @example while (!ctx.signal.aborted && next) next = await page(next);
    */
   readonly signal: AbortSignal;
 }
 
-/** How the tool was called. Read only. */
+/** How the tool was called. Frozen. */
 interface ToolOptions {
   readonly toolContext: {
     /** The agent that called the tool: the first argument of `setRootAgentPrompt` for the answer. */
@@ -112,13 +113,13 @@ declare const session: Record<string, any>;
  * HTTP requests, one at a time: request and response share one exchange buffer of 10 MiB. `await` each call before the
  * next (never `Promise.all`): a second one fails with `buffer-busy`. At most 100 requests in a run.
  *
- * Only hosts that the tool's declaration lists can be reached, over http or https; up to three redirects are followed,
+ * Only hosts that the tool's declaration lists can be reached, over https (http only on loopback, in a local test); up to three redirects are followed,
  * each under the same rules. A bad status does not throw, so check `ok`; what has no answer throws `HttpError`.
  */
 declare module 'system/http' {
   /** Why a request has no usable answer. */
   export type HttpErrorCode =
-    /** The host, address, port, method or header is not allowed for this tool. Nothing was sent. */
+    /** The host, address, port, scheme or method is not allowed for this tool. Nothing was sent. */
     | 'denied'
     /** The URL, the method, a header or the body is malformed. Nothing was sent. */
     | 'request-invalid'
@@ -132,7 +133,7 @@ declare module 'system/http' {
     | 'protocol-error'
     /** `timeoutMs`, or the rest of the run's time, ran out before the answer was complete. */
     | 'timeout'
-    /** The request is larger than the exchange buffer (10 MiB). Nothing was sent. */
+    /** The body is larger than the exchange buffer (10 MiB), or URL and headers than 128 KiB. Nothing was sent. */
     | 'request-too-large'
     /** The response is larger than the exchange buffer (10 MiB): ask for less, by `limit`, `per_page` or pages. */
     | 'response-too-large'
@@ -171,7 +172,7 @@ declare module 'system/http' {
 
   /**
    * What can be sent: a string (`text/plain;charset=UTF-8`), bytes (`application/octet-stream`), or a plain JSON value,
-   * sent as JSON (`application/json`). A `content-type` of yours goes before these.
+   * sent as JSON (`application/json`). null or nothing sends no body. A `content-type` of yours goes before these.
    */
   export type HttpBody = string | Uint8Array | ArrayBuffer | DataView | object | number | boolean | null;
 
@@ -216,7 +217,7 @@ declare module 'system/http' {
 
   /**
    * GET, the body as text. All calls of this module throw `HttpError` for what has no answer, and TypeError for
-   * arguments that make no sense (an unknown option, a header that is no text).
+   * arguments that make no sense (an unknown option, a body for GET).
    *
    * @example const page = await Http.get('https://example.com/', { timeoutMs: 5000 });
    */
@@ -324,10 +325,10 @@ declare module 'system/agent' {
   export interface AgentMessage {
     /** null while it is only staged. */
     readonly id: string | null;
-    readonly role: 'user' | 'assistant' | 'system' | 'tool';
+    readonly role: 'user' | 'assistant';
     readonly content: string;
     readonly requestID: string;
-    /** When it was written, in UTC: "2026-01-31T12:00:00.000Z". null while it is only staged. */
+    /** When it was written, in UTC: "2026-01-31T12:00:00.000000Z". null while it is only staged. */
     readonly createdAt: string | null;
     /** True for what this run has pushed itself and what is not written yet. */
     readonly staged: boolean;

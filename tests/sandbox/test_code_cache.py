@@ -34,10 +34,10 @@ def test_folder_is_made_for_its_owner_only(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("KEELBOX_CACHE", str(tmp_path / "deep" / "cache"))
     before = os.umask(0)
     try:
-        made = code_cache.cache_folder()
+        made = code_cache.find_cache_folder()
     finally:
         os.umask(before)
-    assert made == tmp_path / "deep" / "cache"
+    assert made is not None and made == tmp_path / "deep" / "cache"
     assert made.stat().st_mode & 0o777 == 0o700
 
 

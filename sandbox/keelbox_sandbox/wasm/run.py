@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Callable
@@ -40,6 +41,8 @@ from .records import Records
 from .threads import GuestThreads
 
 __all__ = ["WALLS", "Run"]
+
+_LOG = logging.getLogger(__name__)
 
 WALLS = ("wasm", "heap-limit", "memory-maximum", "interrupt", "epoch")
 """The walls of this runtime; all of them are always there."""
@@ -83,7 +86,6 @@ class Run:
         self._perform = perform
         self._observe = observe
         self._isolate: Isolate | None = None
-        self._stop_wanted: str | None = None
         self.started_s = time.monotonic()
         self.deadline_s = self.started_s + limits.wall_s
         self.cpu_s = 0.0
@@ -98,17 +100,10 @@ class Run:
         self._bytes_in = 0
         self._bytes_out = 0
 
-    def adopt(self, isolate: Isolate) -> None:
-        """The isolate that works for this run now; called in the guest thread that made it."""
-        self._isolate = isolate
-        if self._stop_wanted is not None:
-            isolate.request_stop(self._stop_wanted)
-
-    def stop(self, reason: str = "cancelled") -> None:
+    def stop(self) -> None:
         """Make a guest call that is under way end soon."""
-        self._stop_wanted = reason
         if self._isolate is not None:
-            self._isolate.request_stop(reason)
+            self._isolate.request_stop("cancelled")
 
     async def execute(self, program: Program, call: bytes) -> RunResult:
         """Run the program to its end."""
@@ -175,7 +170,7 @@ class Run:
             cpu_s=max(0.0, limits.cpu_s - self.cpu_s),
             wall_deadline_s=self.deadline_s,
         )
-        self.adopt(isolate)
+        self._isolate = isolate
         isolate.write_buffer(header, program.blob, call, b"\0")
         isolate.begin("start", isolate.buffer_address, isolate.room_bytes)
 
@@ -259,7 +254,7 @@ class Run:
             or state.op_number != self._requests_count
             or state.op_number > self._limits.requests_count
             or len(head_text) > _OP_HEAD_BYTES_MAX
-            or len(head_text) + len(body) > self._limits.buffer_bytes
+            or len(body) > self._limits.buffer_bytes
         ):
             return _crashed("the guest asked for an operation that cannot be")
         try:
@@ -268,7 +263,7 @@ class Run:
             return _crashed(f"the guest's request is not JSON: {error}")
         if not isinstance(head, dict):
             return _crashed("the guest's request is not an object")
-        self._buffer_peak_bytes = max(self._buffer_peak_bytes, len(head_text) + len(body))
+        self._buffer_peak_bytes = max(self._buffer_peak_bytes, len(body))
         self._bytes_out += len(body)
         op = Op(
             number=state.op_number, kind=kind, head=cast("dict[str, Any]", head), body=body, writes=tuple(self._writes),
@@ -280,6 +275,7 @@ class Run:
         except OpError as error:
             return False, codec.encode({"code": error.code, "message": error.message}), b""
         except Exception as error:
+            _LOG.exception("an operation of %s could not be performed", self._script.entry)
             return RunFailure(
                 code=FailureCode.HOST_ERROR,
                 message=f"the host failed to perform the operation ({type(error).__name__})",
@@ -295,7 +291,7 @@ class Run:
         head = codec.encode(dict(reply.head))
         if len(head) > _HEAD_BYTES_MAX:
             raise OpError("response-too-large", "the response's headers are larger than 64 KiB")
-        self._buffer_peak_bytes = max(self._buffer_peak_bytes, len(head) + len(reply.body))
+        self._buffer_peak_bytes = max(self._buffer_peak_bytes, len(reply.body))
         self._bytes_in += len(reply.body)
         return True, head, reply.body
 

@@ -78,8 +78,12 @@ const applyOptions = (head, options) => {
         break;
       case 'method':
       case 'url':
+        if (head.method !== undefined) throw new TypeError(`the option '${keys[i]}' is for request() only`);
+        rest[keys[i]] = value;
+        break;
       case 'body':
       case 'json':
+        if (head.method === 'GET' || head.method === 'HEAD') throw new TypeError(`a ${head.method} request has no body`);
         rest[keys[i]] = value;
         break;
       default:

@@ -5,13 +5,24 @@ import {
   Error, FunctionPrototypeHasInstance, String, StringPrototypeIndexOf, StringPrototypeSlice, errorStack, isObject,
 } from '../web/primordials.js';
 
-const VALUE_BYTES = 65536;
+const VALUE_CHARACTERS = 65536;
 
 // The last frame is the one of ours that called exec.
 const withoutOurs = (stack) => {
   if (typeof stack !== 'string') return '';
   const end = StringPrototypeIndexOf(stack, '\n    at main (keelbox:');
   return end < 0 ? stack : StringPrototypeSlice(stack, 0, end);
+};
+
+/** JSON, cut where it is long; of what is not JSON its own text, and why. */
+const asJson = (value) => {
+  let text;
+  try {
+    text = json(value, -1);
+  } catch (error) {
+    return `${String(value)} (${error.message})`;
+  }
+  return text.length <= VALUE_CHARACTERS ? text : `${StringPrototypeSlice(text, 0, VALUE_CHARACTERS)} …`;
 };
 
 const written = (value) => {
@@ -21,11 +32,7 @@ const written = (value) => {
       const stack = withoutOurs(errorStack(value));
       return `${value.name}: ${value.message}${stack !== '' ? `\n${stack}` : ''}`;
     }
-    if (isObject(value) && typeof value !== 'function') return json(value, VALUE_BYTES);
-  } catch {
-    // not JSON: its own text will do
-  }
-  try {
+    if (isObject(value) && typeof value !== 'function') return asJson(value);
     return String(value);
   } catch {
     return '(a value that cannot be written)';

@@ -1,4 +1,5 @@
 /* Entry points: init (once, at build time, before the snapshot), compile, inspect, start, resume. */
+#include <stdio.h>
 #include <string.h>
 #include "guest.h"
 
@@ -88,12 +89,12 @@ EXPORT("add_module") int add_module(const char *name, uint32_t source_bytes) {
     return 0; /* registered under its name; evaluated when ready() loads the module that needs it */
 }
 
-static int text_to_state(JSValue error) {
-    size_t n;
+#define ERROR_BYTES_MAX 60000 /* snapshot.py reads as much */
+
+static int text_to_state(JSValue error) { /* leaves the error's text and stack in the buffer */
     JSValue stack = JS_GetPropertyStr(ctx, error, "stack");
-    const char *s = JS_ToCStringLen(ctx, &n, error);
-    const char *t = JS_ToCString(ctx, stack);
-    if (s && t && n + strlen(t) + 2 < 60000) { memcpy(buffer, s, n); buffer[n] = '\n'; memcpy(buffer + n + 1, t, strlen(t)); state.part_bytes[0] = n + 1 + strlen(t); }
+    const char *text = JS_ToCString(ctx, error), *frames = JS_ToCString(ctx, stack);
+    if (text && frames) snprintf((char *)buffer, ERROR_BYTES_MAX, "%s\n%s", text, frames);
     return -1;
 }
 
@@ -220,11 +221,15 @@ static int provide(JSValue call) {
                                       JS_PROP_ENUMERABLE | JS_PROP_HAS_WRITABLE | JS_PROP_HAS_CONFIGURABLE);
     JS_FreeValue(ctx, global);
     if (r < 0) return r;
-    JSValue ambient = JS_GetPropertyStr(ctx, call, "ambient");
-    JSValue frozen = JS_Call(ctx, freeze_function, JS_UNDEFINED, 1, (JSValueConst *)&ambient);
-    JS_FreeValue(ctx, ambient);
-    JS_FreeValue(ctx, frozen);
-    return JS_IsException(frozen) ? -1 : 0;
+    static const char *const read_only[] = {"ambient", "toolOptions", "flowContext"};
+    for (size_t i = 0; i < sizeof read_only / sizeof *read_only && r >= 0; i++) {
+        JSValue value = JS_GetPropertyStr(ctx, call, read_only[i]);
+        JSValue frozen = JS_Call(ctx, freeze_function, JS_UNDEFINED, 1, (JSValueConst *)&value);
+        JS_FreeValue(ctx, value);
+        JS_FreeValue(ctx, frozen);
+        if (JS_IsException(frozen)) r = -1;
+    }
+    return r;
 }
 
 EXPORT("start") uint32_t start(uint32_t address, uint32_t room_bytes) {

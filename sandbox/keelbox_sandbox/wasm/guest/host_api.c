@@ -53,7 +53,7 @@ static JSValue host_op(JSContext *c, JSValueConst self, int argc, JSValueConst *
         if (!body && body_bytes) { JS_FreeCString(c, head); return JS_EXCEPTION; }
     }
     JSValue result;
-    if (head_bytes > OP_HEAD_BYTES_MAX || head_bytes > limits.buffer_bytes || body_bytes > limits.buffer_bytes - head_bytes) {
+    if (head_bytes > OP_HEAD_BYTES_MAX || body_bytes > limits.buffer_bytes) {
         result = JS_NewInt32(c, OP_TOO_LARGE);
     } else {
         result = JS_NewPromiseCapability(c, pending);
@@ -293,7 +293,7 @@ static JSValue host_uuid(JSContext *c, JSValueConst self, int argc, JSValueConst
 static JSValue host_json(JSContext *c, JSValueConst self, int argc, JSValueConst *argv) {
     int64_t limit;
     if (JS_ToInt64(c, &limit, argv[1])) return JS_EXCEPTION;
-    /* written behind what the buffer may hold already, in the room for envelopes and then the heap */
+    /* into the heap, which is asked for more as the text grows */
     uint32_t room = limit < 0 || limit > limits.buffer_bytes ? limits.buffer_bytes : (uint32_t)limit, size = 4096;
     struct json_writer w;
     for (;;) {
@@ -321,8 +321,28 @@ static JSValue host_settle(JSContext *c, JSValueConst self, int argc, JSValueCon
     return JS_UNDEFINED;
 }
 
+/* The run ends with an op that was begun and never handed to the host: the host is told of it as of a refused one. */
+static void op_never_sent(const char *code) {
+    uint8_t after = buffer[state.op_head_bytes];
+    buffer[state.op_head_bytes] = 0;
+    JSValue head = JS_ParseJSON(ctx, (char *)buffer, state.op_head_bytes, "<op>");
+    buffer[state.op_head_bytes] = after;
+    int http = state.op_kind == 1;
+    JSValue argv[4] = {
+        JS_NewString(ctx, http ? "http" : "agent"),
+        http ? JS_GetPropertyStr(ctx, head, "method") : JS_NewString(ctx, "READ"),
+        JS_GetPropertyStr(ctx, head, http ? "url" : "agentId"),
+        JS_NewString(ctx, code),
+    };
+    JS_FreeValue(ctx, to_outbox_sparingly(ctx, RECORD_REFUSED, (JSValueConst *)argv, 4));
+    if (JS_HasException(ctx)) JS_FreeValue(ctx, JS_GetException(ctx));
+    for (int i = 0; i < 4; i++) JS_FreeValue(ctx, argv[i]);
+    JS_FreeValue(ctx, head);
+}
+
 void report(enum failure failure, const struct text texts[3]) {
     if (run_failed) return;
+    if (is_pending) op_never_sent(failure == FAIL_DETACHED_OP ? "detached-op" : "not-sent");
     run_failed = run_settled = 1;
     state.failure = failure;
     uint32_t used = 0;
@@ -361,7 +381,7 @@ void report_error(enum failure failure, JSValue error) {
     report(failure, unknown);
 }
 
-/* prevented(object): freezing without the script's own hands in it */
+/* freeze(object), without a script's own hands in it */
 static JSValue host_freeze(JSContext *c, JSValueConst self, int argc, JSValueConst *argv) {
     if (JS_FreezeObject(c, argv[0]) < 0) return JS_EXCEPTION;
     return JS_DupValue(c, argv[0]);
