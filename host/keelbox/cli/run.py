@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 __all__ = ["command"]
 
@@ -12,6 +13,9 @@ __all__ = ["command"]
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _FOLDER = click.Path(file_okay=False, path_type=Path)
+
+_OPENING = ("allow_host", "allow_loopback", "route", "limit", "limits")
+"""Options that let a script do more. From the environment they come unseen, so they are told."""
 
 
 @click.command(short_help="Run a script or a tool once, behind the wall.")
@@ -72,6 +76,7 @@ def command(
     from keelbox.cli.target import find_target
     from keelbox.egress.policy import EgressPolicy
 
+    _tell_of_environment(click.get_current_context())
     found = find_target(target, project=project, limits_file=limits)
     call_input, context_text = read_input(found.declaration, input_text=input, context_text=context)
     plan = RunPlan(
@@ -95,6 +100,18 @@ def command(
         tape=open_tape(record=record, replay=replay),
     )
     return run_once(plan, as_json=json)
+
+
+def _tell_of_environment(context: click.Context) -> None:
+    from keelbox.cli.tape import say_note
+    from keelbox.cli.text import Screen
+
+    for name in _OPENING:
+        value = context.params[name]
+        if value and context.get_parameter_source(name) is ParameterSource.ENVIRONMENT:
+            given = " ".join(value) if isinstance(value, tuple) else "" if value is True else str(value)
+            option = f"--{name.replace('_', '-')} {given}".rstrip()
+            say_note(Screen(), f"{option} comes from the environment: {context.auto_envvar_prefix}_{name.upper()}")
 
 
 def _parse_route(text: str) -> tuple[str, str]:

@@ -229,6 +229,27 @@ def test_every_option_has_a_variable(keelbox: Keelbox, script: Write, monkeypatc
     assert server.requests[0].headers["host"] == "b.example.com"
 
 
+def test_environment_does_not_open_the_wall_unseen(
+    keelbox: Keelbox, script: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = script("return 1;")
+    monkeypatch.setenv("KEELBOX_RUN_ALLOW_HOST", "a.example.com b.example.com\x1b[2J")
+    monkeypatch.setenv("KEELBOX_RUN_ALLOW_LOOPBACK", "1")
+    monkeypatch.setenv("KEELBOX_RUN_ROUTE", "a.example.com=http://127.0.0.1:1")
+    notes = [line for line in keelbox("run", path, "--json").err.splitlines() if line.startswith("note: ")]
+    assert notes == [
+        "note: --allow-host a.example.com b.example.com\\u{1b}[2J comes from the environment: KEELBOX_RUN_ALLOW_HOST",
+        "note: --allow-loopback comes from the environment: KEELBOX_RUN_ALLOW_LOOPBACK",
+        "note: --route a.example.com=http://127.0.0.1:1 comes from the environment: KEELBOX_RUN_ROUTE",
+    ]
+
+
+def test_what_opens_nothing_is_not_told(keelbox: Keelbox, script: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KEELBOX_RUN_ALLOW_LOOPBACK", "0")
+    monkeypatch.setenv("KEELBOX_RUN_ALLOW_HOST", "a.example.com")
+    assert "note:" not in keelbox("run", script("return 1;"), "--allow-host", "b.example.com").err
+
+
 def test_host_must_be_allowed(keelbox: Keelbox, script: Write) -> None:
     path = script("try { await Http.get('https://api.example.com/'); } catch (error) { return error.code; }")
     assert json.loads(keelbox("run", path).out) == "denied"
