@@ -14,11 +14,11 @@ from keelbox.checks import find_hints
 from keelbox.cli.sandbox import open_sandbox
 from keelbox.cli.secrets import secret_source
 from keelbox.cli.sources import Sources
-from keelbox.cli.target import has_registry
+from keelbox.cli.target import find_target, has_registry
 from keelbox.egress.secrets_source import ENVIRONMENT_PREFIX
 from keelbox.errors import UsageError
 from keelbox.limits import effective
-from keelbox.project import Project, locate_script, open_project
+from keelbox.project import Project, open_project
 from keelbox.secrets_file import SECRETS_FILE_NAME
 from keelbox_sandbox.contract import FailureCode, Inspection, Limits, Sandbox, Script, ScriptError
 
@@ -113,9 +113,11 @@ class _Checker:
             await self.check_folder(path)
 
     async def check_script(self, path: Path) -> None:
-        folder, entry = locate_script(path)
-        modules = await self.parse(folder, entry, shown=path.parent, limits=Limits())
-        self.require_exec(path.parent, entry, modules)
+        target = find_target(str(path), project=None, limits_file=None)
+        tool = None if target.declaration is None else target.declaration.name
+        limits, _ = target.effective_limits(())
+        modules = await self.parse(target.folder, target.entry, shown=path.parent, limits=limits, tool=tool)
+        self.require_exec(path.parent, target.entry, modules)
 
     async def check_project(self, root: Path) -> None:
         project = open_project(root)

@@ -1,4 +1,4 @@
-"""What ``keelbox run`` and ``keelbox limits`` mean by TARGET: a script's path, or the name of a tool of a project."""
+"""What ``keelbox run``, ``check`` and ``limits`` mean by a script: a script's path, or the name of a tool of a project."""
 
 from __future__ import annotations
 
@@ -119,5 +119,8 @@ def _declared_as(project: Project, entry: str) -> ToolDeclaration | None:
     tools = [tool for tool in project.registry.tools.values() if tool.type == "script" and tool.entry == entry]
     if len(tools) > 1:
         names = " and ".join(repr(tool.name) for tool in tools)
-        raise UsageError(f"{entry} is the entry of {names}", hint=f"name one of them, with --project {project.root}")
+        raise UsageError(
+            f"{entry} is the entry of {names}",
+            hint=f"run one by its name, with --project {project.root}, or check the whole folder",
+        )
     return tools[0] if tools else None

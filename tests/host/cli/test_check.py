@@ -44,6 +44,17 @@ def test_good_script(keelbox: Keelbox, tmp_path: Path) -> None:
     assert document["scripts"] == [{"entry": str(tmp_path / "a.js"), "tool": None, "modules": ["a.js"]}]
 
 
+def test_script_beside_its_registry_is_checked_as_that_tool(keelbox: Keelbox, tmp_path: Path) -> None:
+    """As ``keelbox run`` takes it: under the limits that its declaration asks for."""
+    small = REGISTRY.replace("entry: one.js", "entry: one.js, limits: { source_kib: 1 }")
+    (tmp_path / "tools.yaml").write_text(small, encoding="utf-8")
+    put(tmp_path, one=GOOD + "//" + "x" * 1024, two=GOOD + "//" + "x" * 1024)
+    documents = [keelbox("check", tmp_path / name, "--json").document for name in ("one.js", "two.js")]
+    assert [document["scripts"][0]["tool"] for document in documents] == ["One", "Two"]
+    assert [[each["rule"] for each in document["findings"]] for document in documents] == [["load-failed"], []]
+    assert keelbox("run", tmp_path / "one.js", "--json").document["code"] == "load-failed"
+
+
 def test_syntax_error_has_its_place(keelbox: Keelbox, tmp_path: Path) -> None:
     put(tmp_path, a="\nexport const exec = () => { let = ; };\n")
     done = keelbox("check", tmp_path / "a.js")
