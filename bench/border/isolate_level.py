@@ -1,7 +1,7 @@
 """The same run below the event loop, in this one thread: ``python -m bench.border.isolate_level SECONDS``.
 
-The difference to a run through the contract is what the hand-over to a guest thread and back, the copies and the checks
-of a run cost.
+The difference to a run through the contract is what the event loop, the copies and the checks of a run cost. The
+hand-over to a guest thread and back is what a call that takes long pays once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import anyio
 
 from keelbox_sandbox.contract import KIB, MIB, Call, Limits
 from keelbox_sandbox.wasm.abi import Phase
-from keelbox_sandbox.wasm.engine import THREAD_STACK_BYTES, get_engine
+from keelbox_sandbox.wasm.engine import get_engine
 from keelbox_sandbox.wasm.header import start_header
 from keelbox_sandbox.wasm.isolate import Isolate
 from keelbox_sandbox.wasm.program import compile_module
@@ -97,7 +97,6 @@ def threads_runs_per_s(level: Level, seconds_s: float) -> float:
             level.run()
             counts[i] += 1
 
-    threading.stack_size(THREAD_STACK_BYTES)
     threads = [threading.Thread(target=work, args=(i,)) for i in range(THREADS_COUNT)]
     began_s = time.perf_counter()
     end_s = began_s + seconds_s
