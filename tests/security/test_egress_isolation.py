@@ -12,6 +12,7 @@ from tests.servers.behaviours import raw
 from tests.servers.fault_server import FaultServer, Peer, head, response
 from tests.servers.http_call import LOOPBACK, FakeResolver, call, http_op
 
+from keelbox.egress.operator import OperatorEgress
 from keelbox.egress.policy import EgressPolicy
 from keelbox.ops.http import HttpOps
 from keelbox_sandbox.contract import OpError
@@ -98,6 +99,28 @@ def test_E40_denials_look_alike_to_the_script(url: str) -> None:
     )
     assert called.detail
     assert called.detail not in str(called.error)
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [
+        OperatorEgress(allow=()),
+        OperatorEgress(allow=("other.example",)),
+        OperatorEgress(deny=("ok.example",)),
+        OperatorEgress(deny=("1.1.1.1",)),
+        OperatorEgress(ports=(8443,)),
+    ],
+)
+def test_E40_denials_of_the_operator_look_like_all_others(operator: OperatorEgress) -> None:
+    policy = EgressPolicy(hosts=["ok.example"], operator=operator)
+    called = call("https://ok.example/", policy=policy, resolver=FakeResolver(["1.1.1.1"]))
+    assert called.error is not None
+    assert (called.error.code, called.error.message, called.fate) == (
+        "denied",
+        "the request is not allowed by the egress rules of this tool",
+        "refused",
+    )
+    assert "in egress." in called.detail or "which egress." in called.detail or "among egress." in called.detail
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])

@@ -19,15 +19,20 @@ MEASURE = """
 import sys
 from pathlib import Path
 from tests.servers.http_call import call
+from keelbox.egress.secrets import RunSecrets
+from keelbox.egress.secrets_rule import SecretRule
 
 def peak_mib():
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 
 url, room_mib = sys.argv[1], int(sys.argv[2])
-call(url + "small")
+host = url.removeprefix("http://").removesuffix("/")
+rule = SecretRule(name="KEY", hosts=(host,), header="authorization")
+secrets = RunSecrets([rule] if "with" in sys.argv else [], {"KEY": "xxxxxxxy"} if "with" in sys.argv else {})
+call(url + "small", secrets=secrets)
 before = peak_mib()
-called = call(url, room_bytes=room_mib * 1024 * 1024)
+called = call(url, room_bytes=room_mib * 1024 * 1024, secrets=secrets)
 print(called.code, peak_mib() - before)
 """
 
@@ -46,10 +51,15 @@ def exact(peer: Peer) -> None:
     peer.send(response(200, {}, b"x" * (ROOM_MIB * 1024 * 1024)))
 
 
+def echoes(peer: Peer) -> None:
+    peer.send(response(200, {}, b"xxxxxxxy" * (ROOM_MIB * 1024 * 128)))
+
+
+@pytest.mark.parametrize("secret", ["without", "with"])
 @pytest.mark.parametrize(
-    ("behave", "code"), [(bomb, "response-too-large"), (flood, "response-too-large"), (exact, "None")]
+    ("behave", "code"), [(bomb, "response-too-large"), (flood, "response-too-large"), (exact, "None"), (echoes, None)]
 )
-def test_E29_E33_memory_grows_by_the_buffer_only(behave: Behaviour, code: str) -> None:
+def test_E29_E33_memory_grows_by_the_buffer_only(behave: Behaviour, code: str | None, secret: str) -> None:
     def serve(peer: Peer) -> None:
         if peer.read_request().target == "/small":
             peer.send(response(200, {}, b"x" * 1000))
@@ -58,12 +68,12 @@ def test_E29_E33_memory_grows_by_the_buffer_only(behave: Behaviour, code: str) -
 
     with FaultServer(serve) as server:
         done = subprocess.run(
-            [sys.executable, "-c", MEASURE, server.url(), str(ROOM_MIB)],
+            [sys.executable, "-c", MEASURE, server.url(), str(ROOM_MIB), secret],
             env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
             capture_output=True,
             text=True,
             check=True,
         )
     seen_code, grown_mib = done.stdout.split()
-    assert seen_code == code
+    assert seen_code == (code or {"without": "None", "with": "response-too-large"}[secret])
     assert float(grown_mib) <= ALLOWED_MIB

@@ -16,6 +16,8 @@ from keelbox.egress.client import EgressClient
 from keelbox.egress.decode import STEP_BYTES
 from keelbox.egress.exchange import STEPS_COUNT
 from keelbox.egress.request import Request
+from keelbox.egress.secrets import NO_SECRETS, RunSecrets
+from keelbox.egress.secrets_rule import SecretRule
 from keelbox.egress.trail import Trail
 from keelbox.egress.url import parse_url
 
@@ -23,7 +25,10 @@ CHUNKS_COUNT = 8000
 BODY_BYTES = 32 * 1024 * 1024
 
 
-async def sizes_seen_by_another_run(url: str) -> list[int]:
+VALUE = "a-secret"
+
+
+async def sizes_seen_by_another_run(url: str, secrets: RunSecrets = NO_SECRETS) -> list[int]:
     """How much of the body was there, each time that another task had its turn."""
     trail = Trail()
     sizes = [0]
@@ -35,7 +40,8 @@ async def sizes_seen_by_another_run(url: str) -> list[int]:
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(watch)
-        await EgressClient(LOOPBACK).fetch(Request(method="GET", url=parse_url(url)), trail, room_bytes=BODY_BYTES)
+        client = EgressClient(LOOPBACK, secrets=secrets)
+        await client.fetch(Request(method="GET", url=parse_url(url)), trail, room_bytes=BODY_BYTES)
         sizes.append(trail.hops[-1].bytes_in)
         tasks.cancel_scope.cancel()
     return sizes
@@ -62,3 +68,12 @@ def test_body_is_taken_in_turns(answer: bytes, whole_bytes: int, most_bytes: int
         sizes = anyio.run(sizes_seen_by_another_run, server.url())
     assert sizes[-1] == whole_bytes
     assert max(later - earlier for earlier, later in pairwise(sizes)) <= most_bytes
+
+
+def test_body_full_of_secrets_is_scrubbed_in_turns() -> None:
+    body = VALUE.encode() * (1024 * 1024 // len(VALUE))
+    rule = SecretRule(name="K", hosts=("a.example",))
+    with FaultServer(raw(response(200, {}, body))) as server:
+        sizes = anyio.run(sizes_seen_by_another_run, server.url(), RunSecrets([rule], {"K": VALUE}))
+    assert sizes[-1] == len(body)
+    assert max(later - earlier for earlier, later in pairwise(sizes)) <= 2 * STEP_BYTES
