@@ -1,4 +1,4 @@
-"""What ``keelbox run``, ``check`` and ``limits`` mean by a script: a script's path, or the name of a tool of a project."""
+"""What a script is to ``keelbox run``, ``check`` and ``limits``: a path, or the name of a tool of a project."""
 
 from __future__ import annotations
 

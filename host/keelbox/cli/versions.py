@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from importlib import metadata
 
 __all__ = ["Version", "installed_versions", "keelbox_version"]
 
@@ -31,11 +30,13 @@ class Version:
 
 
 def keelbox_version() -> str:
-    """Get Keelbox's own version; ``unknown`` in a checkout that was not installed."""
+    """Get Keelbox's own version; in a checkout that was not installed, say that."""
+    from importlib import metadata
+
     try:
         return metadata.version("keelbox")
     except metadata.PackageNotFoundError:
-        return "unknown"
+        return "0+unknown (not installed)"
 
 
 def installed_versions() -> list[Version]:
