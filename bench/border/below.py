@@ -33,7 +33,7 @@ def below_the_loop(seconds_s: float) -> Section:
         Row(name="the run, two threads", figures={"per_s": found["threads_runs_per_s"]}),
         Row(
             name="hand-over to a thread and back", figures=dict(latency(found["handovers_ms"])),
-            note="a run with one op has two",
+            note="what a call that takes long pays once",
         ),
     ]  # fmt: skip
     return Section(

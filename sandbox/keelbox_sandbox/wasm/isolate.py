@@ -24,7 +24,8 @@ from .engine import Engine
 __all__ = ["CrashError", "Isolate", "Stop"]
 
 YIELD_AFTER_S = 0.002
-"""How long a call that may yield runs before it does, at the next tick."""
+"""Processor time after which a call that may yield does so, at the next tick. (Not wall time: a guest that waits for the
+processor on a busy machine holds nobody up.)"""
 
 HARD_AFTER_S = 0.05
 """From the soft stop (the guest's own poll, which gives a script line) to the hard one (a trap)."""
@@ -88,7 +89,7 @@ class Isolate:
         self.cpu_ns = 0
         self.stop: Stop | None = None
         self._entered_ns = 0
-        self._yield_at_s = math.inf
+        self._yield_after_ns = math.inf
         self._future: int | None = None
         self._call: tuple[Any, ...] = ()
         self._error = capi.new_pointer()
@@ -167,7 +168,7 @@ class Isolate:
         capi.context_set_epoch_deadline(self._context, 1)
         engine.entered()
         self._entered_ns = time.thread_time_ns()
-        self._yield_at_s = time.monotonic() + YIELD_AFTER_S if may_yield else math.inf
+        self._yield_after_ns = YIELD_AFTER_S * 1e9 if may_yield else math.inf
         try:
             ended: bool = capi.future_poll(self._future)
         finally:
@@ -240,12 +241,13 @@ class Isolate:
         """Asked at each tick while the guest runs, in its own thread."""
         now_s = time.monotonic()
         if self.stop is None:
-            if time.thread_time_ns() - self._entered_ns > self._cpu_left_ns:
+            used_ns = time.thread_time_ns() - self._entered_ns
+            if used_ns > self._cpu_left_ns:
                 self.stop = Stop("cpu-exceeded", now_s)
             elif now_s > self._wall_deadline_s:
                 self.stop = Stop("time-exceeded", now_s)
             else:
-                return Verdict.YIELD if now_s >= self._yield_at_s else Verdict.GO_ON
+                return Verdict.YIELD if used_ns >= self._yield_after_ns else Verdict.GO_ON
         if now_s - self.stop.at_s < HARD_AFTER_S:
             ctypes.memmove(self._base + self._state_address + abi.INTERRUPT_OFFSET, b"\1\0\0\0", 4)
             return Verdict.GO_ON
