@@ -24,8 +24,8 @@ from .engine import Engine
 __all__ = ["CrashError", "Isolate", "Stop"]
 
 YIELD_AFTER_S = 0.002
-"""Processor time after which a call that may yield does so, at the next tick. (Not wall time: a guest that waits for the
-processor on a busy machine holds nobody up.)"""
+"""Processor time after which a call that may yield does so, at the next tick. Not wall time: a guest that waits for the
+processor holds nobody up."""
 
 HARD_AFTER_S = 0.05
 """From the soft stop (the guest's own poll, which gives a script line) to the hard one (a trap)."""
