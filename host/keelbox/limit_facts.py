@@ -34,8 +34,6 @@ class LimitFact:
     """Lowest value that can be meant."""
     ceiling: float = _ANY
     """Highest value that the runtimes can hold."""
-    nullable: bool = False
-    """Whether ``null``, "no limit", is allowed."""
 
     @property
     def default(self) -> float:

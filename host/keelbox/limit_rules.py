@@ -67,8 +67,6 @@ def unfit(fact: LimitFact, value: Any) -> str | None:
     from keelbox.yaml_faults import seen
 
     if value is None:
-        if fact.nullable:
-            return None
         return f"null would be no limit, and this one must be; leave it out for the default {number(fact.default)}"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return f"must be {_kind(fact)}, got {seen(value)}"

@@ -117,10 +117,6 @@ class Registry:
     secret_lines: Mapping[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
     """Where each secret is declared, by the names of the tool and the secret."""
 
-    def find(self, name: str) -> ToolDeclaration | None:
-        """Get a tool by its literal name; None if there is no such tool."""
-        return self.tools.get(name)
-
     def get(self, name: str) -> ToolDeclaration:
         """Get a tool by its literal name.
 

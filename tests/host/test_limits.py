@@ -115,7 +115,6 @@ def test_null_is_no_limit_and_refused(tmp_path: Path, name: str) -> None:
     (fault,) = refused(tmp_path, f"defaults:\n  {name}: null\n")
 
     assert f"defaults.{name}: null would be no limit, and this one must be" in fault
-    assert not LIMIT_FACTS[name].nullable
 
 
 def test_tool_override_stays_within_maximum(tmp_path: Path) -> None:

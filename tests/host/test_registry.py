@@ -143,7 +143,7 @@ def test_names_of_all_languages_are_held_literally(tmp_path: Path, name: str) ->
 def test_name_in_other_case_is_not_found(tmp_path: Path) -> None:
     registry = load(tmp_path, MINIMAL)
 
-    assert registry.find("weather") is None
+    assert "weather" not in registry.tools
     with pytest.raises(UsageError) as caught:
         registry.get("weather")
     assert caught.value.hint == "did you mean 'Weather'? Names are matched letter by letter"

@@ -64,6 +64,23 @@ def test_table_is_data(keelbox: Keelbox, project: Path) -> None:
     assert len(done.out.splitlines()) == len(asdict(Limits()))
 
 
+def test_file_is_one_to_start_from(keelbox: Keelbox, tmp_path: Path) -> None:
+    done = keelbox("limits", "--file")
+    assert (done.code, done.err) == (0, "")
+    (tmp_path / "mine.yaml").write_text(done.out, encoding="utf-8")
+    limits = keelbox("limits", "--limits", tmp_path / "mine.yaml", "--json").document["limits"]
+    assert {name: each["value"] for name, each in limits.items()} == asdict(Limits())
+    assert all(each["origin"].startswith("mine.yaml:") for each in limits.values())
+    assert "# Counted: " in done.out
+
+
+@pytest.mark.parametrize("more", [("x.js",), ("--json",), ("--limit", "wall_s=1"), ("--project", ".")])
+def test_file_takes_nothing_else(keelbox: Keelbox, more: tuple[str, ...]) -> None:
+    done = keelbox("limits", "--file", *more)
+    assert done.code == 2
+    assert "--file prints Keelbox's own file and takes nothing else" in done.err + done.out
+
+
 def test_limit_above_the_maximum_is_misuse(keelbox: Keelbox) -> None:
     done = keelbox("limits", "--limit", "heap_mib=100000", "--json")
     assert (done.code, done.document["code"]) == (2, "usage")
