@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from keelbox.errors import UsageError
-from keelbox.source_folder import SourceFolder
 
 if TYPE_CHECKING:
     from keelbox.limits import LimitsFile
     from keelbox.registry import Registry, ToolDeclaration
-    from keelbox_sandbox.contract import Limits
 
-__all__ = ["LIMITS_FILE_NAME", "REGISTRY_FILE_NAMES", "Project", "SourceFolder", "locate_script", "open_project"]
+__all__ = ["LIMITS_FILE_NAME", "REGISTRY_FILE_NAMES", "Project", "locate_script", "open_project"]
 
 REGISTRY_FILE_NAMES: Final = ("tools.yaml", "tools.json", "keen-tools.json")
 """A project has exactly one of these."""
@@ -38,10 +36,6 @@ class Project:
             UsageError: there is no such tool; the hint has the nearest names.
         """
         return self.registry.get(name)
-
-    def sources(self, limits: Limits) -> SourceFolder:
-        """Get the reader of the project's scripts, for a run under these limits."""
-        return SourceFolder(root=self.root, source_kib=limits.source_kib)
 
 
 def open_project(folder: Path, limits: LimitsFile | None = None) -> Project:

@@ -9,7 +9,7 @@ import pytest
 from keelbox.errors import ConfigError, UsageError
 from keelbox.limits import load_limits
 from keelbox.project import locate_script, open_project
-from keelbox_sandbox.contract import Limits
+from keelbox.source_folder import SourceFolder
 
 TOOL = "{name: Weather, type: script, entry: weather.js, access: public, side_effect: read}"
 JSON_TOOL = '{"name": "Weather", "type": "script", "entry": "weather.js", "access": "public", "side_effect": "read"}'
@@ -17,24 +17,14 @@ REGISTRY = f"tools:\n  - {TOOL}\n"
 KEEN_REGISTRY = '{"tools": [{"name": "Weather", "type": "script", "entry": "weather.js"}]}'
 
 
-def test_project_has_tools_sources_and_limits(tmp_path: Path) -> None:
+def test_project_has_tools_and_limits(tmp_path: Path) -> None:
     (tmp_path / "tools.yaml").write_text(REGISTRY)
-    (tmp_path / "weather.js").write_text("// weather")
     (tmp_path / "limits.yaml").write_text("defaults: {wall_s: 7}\n")
 
     project = open_project(tmp_path)
 
     assert project.tool("Weather").entry == "weather.js"
     assert project.limits.defaults.wall_s == 7
-    assert project.sources(Limits()).read("weather.js") == "// weather"
-
-
-def test_sources_keep_the_limit_of_the_run(tmp_path: Path) -> None:
-    (tmp_path / "tools.yaml").write_text(REGISTRY)
-    (tmp_path / "weather.js").write_text("x" * 1025)
-
-    with pytest.raises(UsageError, match="source_kib"):
-        open_project(tmp_path).sources(Limits(source_kib=1)).read("weather.js")
 
 
 def test_project_without_limits_file_has_built_in_limits(tmp_path: Path) -> None:
@@ -122,4 +112,4 @@ def test_example_project_opens() -> None:
 
     assert list(project.registry.tools) == ["Current Weather", "Place Lookup", "Book Search"]
     for tool in project.registry.tools.values():
-        assert project.sources(Limits()).read(tool.entry)
+        assert SourceFolder(root=project.root).read(tool.entry)

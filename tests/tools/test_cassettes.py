@@ -22,6 +22,7 @@ from keelbox.outcome import RunOutcome
 from keelbox.project import open_project
 from keelbox.registry import check_input
 from keelbox.runner import Caller, run_script
+from keelbox.source_folder import SourceFolder
 from keelbox_sandbox.wasm import WasmSandbox
 
 pytestmark = pytest.mark.anyio
@@ -71,7 +72,9 @@ async def replay(sandbox: WasmSandbox, name: str) -> RunOutcome:
     limits, _ = effective(PROJECT.limits, tool.name, tool.limits)
     return await run_script(
         sandbox=sandbox,
-        script=await sandbox.gather(tool.entry, PROJECT.sources(limits).read, limits),
+        script=await sandbox.gather(
+            tool.entry, SourceFolder(root=PROJECT.root, source_kib=limits.source_kib).read, limits
+        ),
         call_input=value,
         caller=Caller(agent_id="main", session_id="s1"),
         limits=limits,

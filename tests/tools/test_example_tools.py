@@ -18,6 +18,7 @@ from keelbox.outcome import Effects, RunOutcome
 from keelbox.project import open_project
 from keelbox.registry import check_input, input_from_context
 from keelbox.runner import Caller, run_script
+from keelbox.source_folder import SourceFolder
 from keelbox_sandbox.contract import Sandbox
 from keelbox_sandbox.wasm.sandbox import WasmSandbox
 
@@ -48,7 +49,9 @@ async def run(sandbox: Sandbox, tool_name: str, url: str, *, value: Any) -> RunO
     """Run a tool of the project as its declaration says, with its hosts routed to the service."""
     tool = PROJECT.tool(tool_name)
     limits, _ = effective(PROJECT.limits, tool.name, tool.limits)
-    script = await sandbox.gather(tool.entry, PROJECT.sources(limits).read, limits)
+    script = await sandbox.gather(
+        tool.entry, SourceFolder(root=PROJECT.root, source_kib=limits.source_kib).read, limits
+    )
     hosts = tool.hosts or ()
     return await run_script(
         sandbox=sandbox,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from keelbox.errors import UsageError
-from keelbox.project import SourceFolder
+from keelbox.source_folder import SourceFolder
 from keelbox_sandbox.contract import FailureCode, Limits, ScriptError
 
 __all__ = ["Sources"]
