@@ -27,6 +27,7 @@ from keelbox.store.records import (
     Clock,
     Role,
     expiry,
+    messages_of,
     new_id,
     new_message,
     other_writes,
@@ -222,18 +223,7 @@ class MemoryConversation:
         if not writes and session is None:
             return ()
         now = self._now()
-        fresh = [
-            new_message(
-                agent_id=write.agent_id,
-                session_id=write.session_id,
-                request_id=write.request_id,
-                role="user",
-                content=write.content,
-                created_at=timestamp(now),
-                run_id=run_id,
-            )
-            for write in writes
-        ]
+        fresh = messages_of(run_id, writes, timestamp(now))
         if session is not None:
             self._change_session(session, now)
         self._run_ids.add(run_id)

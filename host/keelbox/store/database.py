@@ -21,6 +21,7 @@ from keelbox.store.records import (
     Clock,
     Role,
     expiry,
+    messages_of,
     new_id,
     new_message,
     other_writes,
@@ -191,21 +192,7 @@ class DatabaseConversation:
         if session is not None:
             expires_at = expiry(now, session.ttl_s)
             _change_session(connection, session, created_at, None if expires_at is None else timestamp(expires_at))
-        return tuple(
-            _put(
-                connection,
-                new_message(
-                    agent_id=write.agent_id,
-                    session_id=write.session_id,
-                    request_id=write.request_id,
-                    role="user",
-                    content=write.content,
-                    created_at=created_at,
-                    run_id=run_id,
-                ),
-            )
-            for write in writes
-        )
+        return tuple(_put(connection, message) for message in messages_of(run_id, writes, created_at))
 
     def _load_session(self, connection: Connection, session_id: str) -> SessionState:
         row = connection.execute(_SELECT_SESSION, {"session_id": session_id}).one_or_none()

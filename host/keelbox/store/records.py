@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Literal, TypeAlias
 
@@ -14,6 +14,7 @@ __all__ = [
     "Clock",
     "Role",
     "expiry",
+    "messages_of",
     "new_id",
     "new_message",
     "other_writes",
@@ -69,6 +70,26 @@ def new_message(
         created_at=created_at,
         run_id=run_id,
     )
+
+
+def messages_of(run_id: str, writes: Iterable[Write], created_at: str) -> list[Message]:
+    """Make the messages of one run's writes, in order; none is stored yet.
+
+    Raises:
+        InternalError: as `new_message`.
+    """
+    return [
+        new_message(
+            agent_id=write.agent_id,
+            session_id=write.session_id,
+            request_id=write.request_id,
+            role="user",
+            content=write.content,
+            created_at=created_at,
+            run_id=run_id,
+        )
+        for write in writes
+    ]
 
 
 def text_bytes_count(text: str) -> int:
