@@ -11,20 +11,23 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from keelbox.js_tokens import Token, match_brackets, scan
+from keelbox_sandbox.wasm.failure import MISSING_HINTS
 
 __all__ = ["Hint", "find_hints", "find_import"]
 
-_FOREIGN_GLOBALS = {
-    "fetch": ("no-fetch", "import Http from 'system/http' and await Http.getJson(url)"),
-    "XMLHttpRequest": ("no-fetch", "import Http from 'system/http' and await Http.getJson(url)"),
-    "require": ("no-require", "write import … from './file.js', or import a system/* module"),
-    "console": ("no-console", "import Log from 'system/log' and call Log.info(…)"),
-    "process": ("no-process", "what a tool may know comes in exec's arguments: input and ambient"),
-    "setTimeout": ("no-timers", "there are no timers; wait for an op with await, and set its timeoutMs"),
-    "setInterval": ("no-timers", "there are no timers; wait for an op with await, and set its timeoutMs"),
-    "crypto": ("no-crypto", "import Tools from 'system/tools' and call Tools.generateUUID()"),
-    "Buffer": ("no-buffer", "use TextEncoder and TextDecoder, atob and btoa"),
+_RULES = {
+    "fetch": "no-fetch",
+    "XMLHttpRequest": "no-fetch",
+    "require": "no-require",
+    "console": "no-console",
+    "process": "no-process",
+    "setTimeout": "no-timers",
+    "setInterval": "no-timers",
+    "setImmediate": "no-timers",
+    "crypto": "no-crypto",
+    "Buffer": "no-buffer",
 }
+"""Globals of other hosts, with the rule that a hint on one goes by. The advice is the one that a run gives."""
 
 _OPS = {
     "system/http": frozenset(
@@ -195,13 +198,13 @@ def _foreign_globals(module: _Module) -> list[Hint]:
     own = _own_names(module)
     hints: list[Hint] = []
     for index, token in module.names():
-        if token.text not in _FOREIGN_GLOBALS or token.text in own:
+        if token.text not in _RULES or token.text in own:
             continue
         after = module.text(index + 1)
         method = after == "(" and module.text(module.closing.get(index + 1, -2) + 1) == "{"
         if after in ("(", ".", "?.") and not method:
-            rule, hint = _FOREIGN_GLOBALS[token.text]
-            hints.append(module.hint(index, rule, f"{token.text} does not exist in the sandbox", hint))
+            message = f"{token.text} does not exist in the sandbox"
+            hints.append(module.hint(index, _RULES[token.text], message, MISSING_HINTS[token.text]))
     return hints
 
 

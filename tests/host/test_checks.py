@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.host.runs import run
 
 from keelbox.checks import find_hints, find_import
+from keelbox_sandbox.contract import FailureCode
+from keelbox_sandbox.wasm import WasmSandbox
 
 IMPORTS = """import Http, { getJson, get as load } from 'system/http';
 import * as Agent from 'system/agent';
@@ -25,6 +28,8 @@ def rules(source: str) -> list[str]:
         ("console.log(1);", "no-console"),
         ("process?.exit();", "no-process"),
         ("setTimeout(() => 1, 10);", "no-timers"),
+        ("setInterval(() => 1, 10);", "no-timers"),
+        ("setImmediate(() => 1);", "no-timers"),
         ("return crypto.randomUUID();", "no-crypto"),
         ("Buffer.from('a');", "no-buffer"),
         ("x = `${fetch(url)}`;", "no-fetch"),
@@ -32,6 +37,14 @@ def rules(source: str) -> list[str]:
 )
 def test_foreign_global(source: str, rule: str) -> None:
     assert rules(source) == [rule]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", ["fetch", "require", "console", "process", "setTimeout", "crypto", "Buffer"])
+async def test_advice_is_the_one_of_a_run(sandbox: WasmSandbox, name: str) -> None:
+    (hint,) = find_hints("tool.js", f"export const exec = () => {name}('x');")
+    outcome = await run(sandbox, f"{name}('x');")
+    assert (outcome.code, outcome.hint) == (FailureCode.THREW, hint.hint)
 
 
 @pytest.mark.parametrize(
