@@ -106,12 +106,14 @@ def _tell_of_environment(context: click.Context) -> None:
     from keelbox.cli.tape import say_note
     from keelbox.cli.text import Screen
 
-    for name in _OPENING:
-        value = context.params[name]
-        if value and context.get_parameter_source(name) is ParameterSource.ENVIRONMENT:
-            given = " ".join(value) if isinstance(value, tuple) else "" if value is True else str(value)
-            option = f"--{name.replace('_', '-')} {given}".rstrip()
-            say_note(Screen(), f"{option} comes from the environment: {context.auto_envvar_prefix}_{name.upper()}")
+    names = [
+        name
+        for name in _OPENING
+        if context.params[name] and context.get_parameter_source(name) is ParameterSource.ENVIRONMENT
+    ]
+    if names:
+        variables = ", ".join(f"{context.auto_envvar_prefix}_{name.upper()}" for name in names)
+        say_note(Screen(), f"set by the environment: {variables}")
 
 
 def _parse_route(text: str) -> tuple[str, str]:

@@ -233,15 +233,12 @@ def test_environment_does_not_open_the_wall_unseen(
     keelbox: Keelbox, script: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = script("return 1;")
-    monkeypatch.setenv("KEELBOX_RUN_ALLOW_HOST", "a.example.com b.example.com\x1b[2J")
+    monkeypatch.setenv("KEELBOX_RUN_ALLOW_HOST", "a.example.com b.example.com")
     monkeypatch.setenv("KEELBOX_RUN_ALLOW_LOOPBACK", "1")
     monkeypatch.setenv("KEELBOX_RUN_ROUTE", "a.example.com=http://127.0.0.1:1")
     notes = [line for line in keelbox("run", path, "--json").err.splitlines() if line.startswith("note: ")]
-    assert notes == [
-        "note: --allow-host a.example.com b.example.com\\u{1b}[2J comes from the environment: KEELBOX_RUN_ALLOW_HOST",
-        "note: --allow-loopback comes from the environment: KEELBOX_RUN_ALLOW_LOOPBACK",
-        "note: --route a.example.com=http://127.0.0.1:1 comes from the environment: KEELBOX_RUN_ROUTE",
-    ]
+    variables = "KEELBOX_RUN_ALLOW_HOST, KEELBOX_RUN_ALLOW_LOOPBACK, KEELBOX_RUN_ROUTE"
+    assert notes == [f"note: set by the environment: {variables}"]
 
 
 def test_what_opens_nothing_is_not_told(keelbox: Keelbox, script: Write, monkeypatch: pytest.MonkeyPatch) -> None:
