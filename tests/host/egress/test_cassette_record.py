@@ -35,6 +35,11 @@ def recorder(tmp_path: Path) -> Recorder:
     return Recorder(tmp_path / "c.yaml")
 
 
+def reset_after_the_request(peer: Peer) -> None:
+    peer.read_request()
+    peer.reset()
+
+
 def answer_too_much(peer: Peer) -> None:
     peer.answer(200, {}, b"x" * (ROOM_BYTES + 1))
 
@@ -81,7 +86,7 @@ def test_each_hop_of_a_redirect_is_an_exchange(recorder: Recorder, tmp_path: Pat
     ("behave", "failure"),
     [
         (Peer.wait_until_left, Failure(code=EgressCode.TIMEOUT, fate=Fate.IN_FLIGHT)),
-        (Peer.reset, Failure(code=EgressCode.PROTOCOL_ERROR, fate=Fate.IN_FLIGHT)),
+        (reset_after_the_request, Failure(code=EgressCode.PROTOCOL_ERROR, fate=Fate.IN_FLIGHT)),
         (answer_too_much, Failure(code=EgressCode.RESPONSE_TOO_LARGE, fate=Fate.ANSWERED, status=200)),
     ],
     ids=["timeout", "reset", "too-large"],
