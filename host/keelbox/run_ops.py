@@ -11,11 +11,7 @@ from keelbox.outcome import Fate, OpRecord
 from keelbox_sandbox.contract import Op, OpError, RefusedOp, Reply
 
 if TYPE_CHECKING:
-    from keelbox.egress.answer import Tape
-    from keelbox.egress.method_rule import MethodRule
-    from keelbox.egress.policy import EgressPolicy
-    from keelbox.egress.rates import RequestGate, Sender
-    from keelbox.egress.secrets import RunSecrets
+    from keelbox.egress.run_egress import RunEgress
     from keelbox.ops.agent import AgentOps
     from keelbox.ops.http import HttpOps
 
@@ -31,16 +27,12 @@ class RunOps:
     """The ops of one run.
 
     Args:
-        egress: whom its requests may reach.
+        egress: how its requests leave.
         conversation: what it reads from.
         agent_id: its caller.
         session_id: the caller's session.
         own_session_id: the run's own session.
-        methods: which HTTP methods it may use, and where; None: all.
         deadline_s: when every op must be over, on the event loop's clock.
-        tape: records its HTTP exchanges, or plays recorded ones; see `keelbox.egress.answer.Tape`.
-        secrets: which of its requests carry which values; None: it has no secrets.
-        gate, sender: who counts its requests, and for whom; None: nobody counts.
 
     Attributes:
         fault: what the host itself failed with; such a run cannot go on.
@@ -49,17 +41,12 @@ class RunOps:
     def __init__(
         self,
         *,
-        egress: EgressPolicy,
+        egress: RunEgress,
         conversation: Conversation,
         agent_id: str,
         session_id: str,
         own_session_id: str,
-        methods: MethodRule | None,
         deadline_s: float,
-        tape: Tape | None = None,
-        secrets: RunSecrets | None = None,
-        gate: RequestGate | None = None,
-        sender: Sender | None = None,
     ) -> None:
         self.fault: Exception | None = None
         self._egress = egress
@@ -67,12 +54,7 @@ class RunOps:
         self._agent_id = agent_id
         self._session_id = session_id
         self._own_session_id = own_session_id
-        self._methods = methods
         self._deadline_s = deadline_s
-        self._tape = tape
-        self._secrets = secrets
-        self._gate = gate
-        self._sender = sender
         self._http: HttpOps | None = None
         self._agent: AgentOps | None = None
         self._records: list[OpRecord] = []
@@ -116,17 +98,9 @@ class RunOps:
 
     async def _perform_http(self, op: Op) -> Reply:
         if self._http is None:
-            from keelbox.egress.secrets import NO_SECRETS
             from keelbox.ops.http import HttpOps
 
-            self._http = HttpOps(
-                self._egress,
-                methods=self._methods,
-                tape=self._tape,
-                secrets=self._secrets or NO_SECRETS,
-                gate=self._gate,
-                sender=self._sender,
-            )
+            self._http = HttpOps(self._egress)
         try:
             return await self._http.perform(op, deadline_s=self._deadline_s)
         finally:

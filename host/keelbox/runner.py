@@ -18,6 +18,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from keelbox.conversation import Conversation, SessionChange, SessionConflict, SessionState, new_id
+from keelbox.egress.method_rule import MethodRule
+from keelbox.egress.rates import Sender
+from keelbox.egress.run_egress import RunEgress
 from keelbox.errors import KeelboxError
 from keelbox.outcome import Certificate, Effects, Message, RunOutcome, WriteRecord
 from keelbox.run_ops import RunOps
@@ -38,9 +41,8 @@ from keelbox_sandbox.contract import (
 
 if TYPE_CHECKING:
     from keelbox.egress.answer import Tape
-    from keelbox.egress.method_rule import MethodRule
     from keelbox.egress.policy import EgressPolicy
-    from keelbox.egress.rates import RequestGate, Sender
+    from keelbox.egress.rates import RequestGate
     from keelbox.egress.secrets import RunSecrets
 
 __all__ = ["Caller", "not_started", "run_script"]
@@ -71,18 +73,13 @@ class _Terms:
     caller: Caller
     own_session_id: str
     limits: Limits
-    egress: EgressPolicy
+    egress: RunEgress
     conversation: Conversation
-    methods: MethodRule | None
     dry_run: bool
     observe: Callable[[Event], None] | None
     on_end: Callable[[RunOutcome], None] | None
-    tape: Tape | None
-    secrets: RunSecrets | None
-    gate: RequestGate | None
     used: Usage
     tool_name: str
-    tenant_id: str
 
 
 async def run_script(
@@ -142,24 +139,27 @@ async def run_script(
         Cancelled, the run is stopped, ``on_end`` is given an outcome with the code ``cancelled``, and the cancellation
         goes on. A commit that has begun is finished first, and then the outcome says ``committed``.
     """
+    tool_name = tool_name or script.entry
     run = _Run(
         _Terms(
             run_id=run_id or new_id(),
             caller=caller,
             own_session_id=own_session_id or new_id(),
             limits=limits,
-            egress=egress,
+            egress=RunEgress(
+                policy=egress,
+                methods=methods or MethodRule(),
+                tape=tape,
+                secrets=secrets,
+                gate=gate,
+                sender=Sender(tool=tool_name, tenant=tenant_id),
+            ),
             conversation=conversation,
-            methods=methods,
             dry_run=dry_run,
             observe=observe,
             on_end=on_end,
-            tape=tape,
-            secrets=secrets,
-            gate=gate,
             used=used or Usage(),
-            tool_name=tool_name or script.entry,
-            tenant_id=tenant_id,
+            tool_name=tool_name,
         )
     )
     options = {"action": _ACTION, **(fields or {}), "tool": run.terms.tool_name, "context": context_text}
@@ -207,12 +207,7 @@ class _Run:
             agent_id=terms.caller.agent_id,
             session_id=terms.caller.session_id,
             own_session_id=terms.own_session_id,
-            methods=terms.methods,
             deadline_s=self.begun_s + left_of(terms.limits, terms.used).wall_s + _OP_GRACE_S,
-            tape=terms.tape,
-            secrets=terms.secrets,
-            gate=terms.gate,
-            sender=_sender(terms),
         )
         self.logs: list[LogLine] = []
         self.writes: list[Write] = []
@@ -238,7 +233,7 @@ class _Run:
             result = replace(result, code=FailureCode.SANDBOX_CRASHED, message=message, hint=None, writes=kept, logs=())
         if result.code is not None:
             return self.end(result)
-        if terms.tape is not None and (unplayed := terms.tape.left_over()):
+        if terms.egress.tape is not None and (unplayed := terms.egress.tape.left_over()):
             self.fault = unplayed
             return self.end(replace(result, code=FailureCode.HOST_ERROR, message=None, hint=None))
         if terms.dry_run:
@@ -342,7 +337,7 @@ class _Run:
     def explain(self, fault: Exception) -> tuple[str, str | None]:
         if isinstance(fault, KeelboxError):
             return fault.message, fault.hint
-        if self.terms.secrets is None:
+        if self.terms.egress.secrets is None:
             _LOG.error("run %s ended by a fault of the host", self.terms.run_id, exc_info=fault)
         else:
             trace = self.scrub("".join(traceback.format_exception(fault)))
@@ -351,11 +346,11 @@ class _Run:
 
     def scrub(self, text: str) -> str:
         """Take the values of secrets out of a text. The guest has none; this is for the day when that is not so."""
-        return text if self.terms.secrets is None else self.terms.secrets.scrubber.text(text)
+        return text if self.terms.egress.secrets is None else self.terms.egress.secrets.scrubber.text(text)
 
     def scrub_lines(self, lines: tuple[LogLine, ...]) -> tuple[LogLine, ...]:
         """The same for lines of the script's log."""
-        if self.terms.secrets is None:
+        if self.terms.egress.secrets is None:
             return lines
         return tuple(replace(line, text=self.scrub(line.text)) for line in lines)
 
@@ -371,14 +366,6 @@ class _Run:
             created_at="",
             run_id=self.terms.run_id,
         )
-
-
-def _sender(terms: _Terms) -> Sender | None:
-    if terms.gate is None:
-        return None
-    from keelbox.egress.rates import Sender
-
-    return Sender(tool=terms.tool_name, tenant=terms.tenant_id)
 
 
 def _write_record(write: Write, *, committed: bool) -> WriteRecord:

@@ -14,13 +14,14 @@ from tests.servers.http_call import LOOPBACK, FakeResolver, call, http_op
 
 from keelbox.egress.operator import OperatorEgress
 from keelbox.egress.policy import EgressPolicy
+from keelbox.egress.run_egress import RunEgress
 from keelbox.ops.http import HttpOps
 from keelbox_sandbox.contract import OpError
 
 
 def perform_twice(url: str) -> list[str]:
     """The bodies of two requests of one run, or their error codes."""
-    ops = HttpOps(LOOPBACK)
+    ops = HttpOps(RunEgress(policy=LOOPBACK))
 
     async def perform() -> list[str]:
         bodies: list[str] = []

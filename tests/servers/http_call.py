@@ -19,6 +19,7 @@ from keelbox.egress.method_rule import MethodRule
 from keelbox.egress.policy import EgressPolicy
 from keelbox.egress.rates import RequestGate, Sender
 from keelbox.egress.resolve import Resolver
+from keelbox.egress.run_egress import RunEgress
 from keelbox.egress.secrets import NO_SECRETS, RunSecrets
 from keelbox.ops.http import HttpOps
 from keelbox.outcome import Fate, OpRecord
@@ -138,19 +139,21 @@ def call(
 
     Args:
         url: of the request; ``op`` has its other parts, see `http_op`.
-        policy, resolver, ca_file, methods, tape, secrets, gate: as `HttpOps`.
+        policy, resolver, ca_file, methods, tape, secrets, gate: as `RunEgress`.
         deadline_s: from now.
         backend: ``asyncio`` or ``trio``.
     """
     ops = HttpOps(
-        policy,
-        resolver=resolver,
-        ca_file=ca_file,
-        methods=methods,
-        tape=tape,
-        secrets=secrets,
-        gate=gate,
-        sender=SENDER,
+        RunEgress(
+            policy=policy,
+            resolver=resolver,
+            ca_file=ca_file,
+            methods=methods or MethodRule(),
+            tape=tape,
+            secrets=secrets,
+            gate=gate,
+            sender=SENDER,
+        )
     )
 
     replies: list[Reply] = []

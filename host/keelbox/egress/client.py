@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from keelbox.egress.address import is_loopback
 from keelbox.egress.faults import REDIRECTS_COUNT, EgressCode, EgressError, denied
-from keelbox.egress.method_rule import MethodRule
-from keelbox.egress.policy import EgressPolicy, Permit
+from keelbox.egress.policy import Permit
 from keelbox.egress.request import Request, redirected
-from keelbox.egress.resolve import Resolver, SystemResolver, judge_answers, resolve
-from keelbox.egress.secrets import NO_SECRETS, RunSecrets
+from keelbox.egress.resolve import SystemResolver, judge_answers, resolve
+from keelbox.egress.run_egress import RunEgress
+from keelbox.egress.secrets import NO_SECRETS
 from keelbox.egress.trail import Hop, Stage, Trail
 from keelbox.egress.url import Url
 
 if TYPE_CHECKING:
     import ssl
 
-    from keelbox.egress.answer import Answer, Tape, Transport
-    from keelbox.egress.rates import RequestGate, Sender
+    from keelbox.egress.answer import Answer, Transport
 
 __all__ = ["EgressClient", "Fetched", "Network"]
 
@@ -41,35 +39,15 @@ class EgressClient:
     by another.
 
     Args:
-        policy: who may be reached.
-        resolver: where addresses come from; the operating system if None.
-        ca_file: certificates to trust instead of the system's.
-        methods: which methods this run may use, and where; all of `METHODS` if None.
-        tape: stands between the rules and the network: records what passes, or takes the network's place. It sees no
-            secret.
-        secrets: which requests carry which values.
-        gate: counts the requests of this process; None: nobody counts.
-        sender: for whom the gate counts them.
+        egress: the rules, and what stands between them and the network.
     """
 
-    def __init__(
-        self,
-        policy: EgressPolicy,
-        *,
-        resolver: Resolver | None = None,
-        ca_file: Path | None = None,
-        methods: MethodRule | None = None,
-        tape: Tape | None = None,
-        secrets: RunSecrets = NO_SECRETS,
-        gate: RequestGate | None = None,
-        sender: Sender | None = None,
-    ) -> None:
-        self._policy = policy
-        self._secrets = secrets
-        self._gate = None if gate is None or sender is None else (gate, sender)
-        network = Network(policy, resolver=resolver, ca_file=ca_file, secrets=secrets)
-        self._transport: Transport = network if tape is None else tape.over(network, secrets.scrubber)
-        self._methods = methods or MethodRule()
+    def __init__(self, egress: RunEgress) -> None:
+        self._egress = egress
+        self._secrets = egress.secrets or NO_SECRETS
+        self._transport: Transport = Network(egress)
+        if egress.tape is not None:
+            self._transport = egress.tape.over(self._transport, self._secrets.scrubber)
 
     async def fetch(self, request: Request, trail: Trail, *, room_bytes: int) -> Fetched:
         """Send a request, following at most `REDIRECTS_COUNT` redirects, each under the full rule.
@@ -95,13 +73,13 @@ class EgressClient:
         raise EgressError(EgressCode.TOO_MANY_REDIRECTS, f"more than {REDIRECTS_COUNT} redirects: {steps}")
 
     async def _send(self, request: Request, hop: Hop, room_bytes: int) -> Answer:
-        self._methods.check(request.method, request.url)
-        permit = self._policy.permit(request.url)
+        self._egress.methods.check(request.method, request.url)
+        permit = self._egress.policy.permit(request.url)
         self._secrets.check(request)
-        if self._gate is None:
+        gate = self._egress.gate
+        if gate is None:
             return await self._transport.send(request, hop, permit, room_bytes=room_bytes)
-        gate, sender = self._gate
-        gate.admit(sender)
+        gate.admit(self._egress.sender)
         hop.stage = Stage.QUEUEING
         async with gate.slots:
             hop.stage = Stage.CHECKING
@@ -112,22 +90,14 @@ class Network:
     """Carries requests over the network: to addresses that were checked, one connection each.
 
     Args:
-        policy: which addresses may be reached.
-        resolver, ca_file, secrets: as `EgressClient`.
+        egress: which addresses may be reached, and what is added to a request.
     """
 
-    def __init__(
-        self,
-        policy: EgressPolicy,
-        *,
-        resolver: Resolver | None = None,
-        ca_file: Path | None = None,
-        secrets: RunSecrets = NO_SECRETS,
-    ) -> None:
-        self._policy = policy
-        self._resolver = SystemResolver() if resolver is None else resolver
-        self._ca_file = ca_file
-        self._secrets = secrets
+    def __init__(self, egress: RunEgress) -> None:
+        self._policy = egress.policy
+        self._resolver = SystemResolver() if egress.resolver is None else egress.resolver
+        self._ca_file = egress.ca_file
+        self._secrets = egress.secrets or NO_SECRETS
 
     async def send(self, request: Request, hop: Hop, permit: Permit, *, room_bytes: int) -> Answer:
         """See `Transport.send`."""

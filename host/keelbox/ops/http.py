@@ -4,30 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 
 from keelbox.egress.client import EgressClient, Fetched
 from keelbox.egress.faults import EgressCode, EgressError, invalid
 from keelbox.egress.headers import check_request_headers
-from keelbox.egress.method_rule import MethodRule
-from keelbox.egress.policy import EgressPolicy
 from keelbox.egress.request import METHODS, Request
-from keelbox.egress.resolve import Resolver
+from keelbox.egress.run_egress import RunEgress
 from keelbox.egress.scrub import Scrubber
-from keelbox.egress.secrets import NO_SECRETS, RunSecrets
+from keelbox.egress.secrets import NO_SECRETS
 from keelbox.egress.secrets_handle import refuse_in_url
 from keelbox.egress.trail import Trail
 from keelbox.egress.url import parse_url, printable_url
 from keelbox.outcome import OpRecord
 from keelbox_sandbox.codec import INTEGER_MAX
 from keelbox_sandbox.contract import FailureCode, Op, OpError, Reply
-
-if TYPE_CHECKING:
-    from keelbox.egress.answer import Tape
-    from keelbox.egress.rates import RequestGate, Sender
 
 __all__ = ["HttpOps"]
 
@@ -40,41 +33,15 @@ class HttpOps:
     """The HTTP side of one run.
 
     Args:
-        policy: who may be reached.
-        resolver: where addresses come from; the operating system if None.
-        ca_file: certificates to trust instead of the system's.
-        methods: which methods the run may use, and where; all that can be sent if None.
-        tape: records the exchanges of the run, or plays recorded ones in the network's place.
-        secrets: which requests carry which values; no reply, error or record holds one.
-        gate, sender: who counts the requests, and for whom; None: nobody counts.
+        egress: how its requests leave.
 
     Attributes:
         records: one for each op that was attempted, in order; complete also when the run was cut.
     """
 
-    def __init__(
-        self,
-        policy: EgressPolicy,
-        *,
-        resolver: Resolver | None = None,
-        ca_file: Path | None = None,
-        methods: MethodRule | None = None,
-        tape: Tape | None = None,
-        secrets: RunSecrets = NO_SECRETS,
-        gate: RequestGate | None = None,
-        sender: Sender | None = None,
-    ) -> None:
-        self._client = EgressClient(
-            policy,
-            resolver=resolver,
-            ca_file=ca_file,
-            methods=methods,
-            tape=tape,
-            secrets=secrets,
-            gate=gate,
-            sender=sender,
-        )
-        self._scrubber = secrets.scrubber
+    def __init__(self, egress: RunEgress) -> None:
+        self._client = EgressClient(egress)
+        self._scrubber = (egress.secrets or NO_SECRETS).scrubber
         self.records: list[OpRecord] = []
 
     async def perform(self, op: Op, *, deadline_s: float) -> Reply:

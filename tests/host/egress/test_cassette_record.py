@@ -21,6 +21,7 @@ from keelbox.egress.faults import EgressCode
 from keelbox.egress.policy import EgressPolicy
 from keelbox.egress.recorder import Recorder
 from keelbox.egress.request import Request
+from keelbox.egress.run_egress import RunEgress
 from keelbox.egress.scrub import Scrubber
 from keelbox.egress.trail import Trail
 from keelbox.egress.url import parse_url
@@ -136,7 +137,7 @@ def test_secret_values_are_nowhere_in_the_file(recorder: Recorder, tmp_path: Pat
     request = Request(
         method="POST", url=parse_url(f"http://127.0.0.1/x?q={value}"), headers=(("x-a", "s3cr3t"),), body=answer
     )
-    recorder.over(Network(LOOPBACK), Scrubber({"KEY": value}))
+    recorder.over(Network(RunEgress(policy=LOOPBACK)), Scrubber({"KEY": value}))
     recorder.add(request, Response(status=200, headers={"x-b": "v", "content-length": str(len(answer))}, body=answer))
 
     (exchange,) = written(recorder, tmp_path)
@@ -207,7 +208,7 @@ def test_exchange_in_which_the_run_was_cut_is_a_timeout(recorder: Recorder, back
         peer.wait_until_left()
 
     async def cut(url: str) -> None:
-        client = EgressClient(LOOPBACK, tape=recorder)
+        client = EgressClient(RunEgress(policy=LOOPBACK, tape=recorder))
         request = Request(method="GET", url=parse_url(url))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: client.fetch(request, Trail(), room_bytes=100))

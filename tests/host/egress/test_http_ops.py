@@ -14,6 +14,7 @@ from tests.servers.http_call import LOOPBACK, FakeResolver, call, http_op
 
 from keelbox.egress.method_rule import MethodRule
 from keelbox.egress.policy import EgressPolicy
+from keelbox.egress.run_egress import RunEgress
 from keelbox.ops.http import HttpOps
 from keelbox.outcome import Fate
 
@@ -60,7 +61,7 @@ def test_head_has_the_length_and_no_body() -> None:
 
 def test_one_record_an_op_in_order() -> None:
     async def run_ops(url: str) -> HttpOps:
-        ops = HttpOps(LOOPBACK)
+        ops = HttpOps(RunEgress(policy=LOOPBACK))
         for number in range(3):
             await ops.perform(http_op(f"{url}{number}"), deadline_s=anyio.current_time() + 10)
         return ops
@@ -110,7 +111,7 @@ def test_absent_headers_and_time_limit_are_none() -> None:
         op = replace(http_op(server.url()), head={"method": "GET", "url": server.url()})
 
         async def perform() -> int:
-            reply = await HttpOps(LOOPBACK).perform(op, deadline_s=anyio.current_time() + 10)
+            reply = await HttpOps(RunEgress(policy=LOOPBACK)).perform(op, deadline_s=anyio.current_time() + 10)
             return int(reply.head["status"])
 
         assert anyio.run(perform) == 200
@@ -157,7 +158,7 @@ def test_deadline_in_the_past_sends_nothing() -> None:
 
 
 def test_unexpected_error_goes_through_and_is_recorded() -> None:
-    ops = HttpOps(EgressPolicy(hosts=["a.com"]), resolver=FakeResolver(LookupError("a bug")))
+    ops = HttpOps(RunEgress(policy=EgressPolicy(hosts=["a.com"]), resolver=FakeResolver(LookupError("a bug"))))
 
     async def perform() -> None:
         await ops.perform(http_op("https://a.com/"), deadline_s=anyio.current_time() + 10)
@@ -171,7 +172,7 @@ def test_cancelled_op_closes_its_connection_and_is_recorded() -> None:
     arrived, left = threading.Semaphore(0), threading.Semaphore(0)
 
     async def cut(server: FaultServer) -> HttpOps:
-        ops = HttpOps(LOOPBACK)
+        ops = HttpOps(RunEgress(policy=LOOPBACK))
         async with anyio.create_task_group() as tasks:
 
             async def perform() -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.servers.fault_server import FaultServer, Peer, response
 from tests.servers.http_call import LOOPBACK, http_op
 
+from keelbox.egress.run_egress import RunEgress
 from keelbox.ops.http import HttpOps
 from keelbox.outcome import Fate
 
@@ -27,7 +28,7 @@ def test_500_exchanges_wait_at_once_in_one_process(backend: str) -> None:
         peer.send(response(200, {}, b"x"))
 
     async def run_all(url: str) -> list[HttpOps]:
-        runs = [HttpOps(LOOPBACK) for _ in range(RUNS_COUNT)]
+        runs = [HttpOps(RunEgress(policy=LOOPBACK)) for _ in range(RUNS_COUNT)]
         deadline_s = anyio.current_time() + 30
         async with anyio.create_task_group() as tasks:
             for ops in runs:

@@ -14,6 +14,7 @@ from tests.servers.http_call import LOOPBACK, SENDER, call, http_op
 from keelbox.egress.faults import EgressCode, EgressError
 from keelbox.egress.operator import OperatorEgress
 from keelbox.egress.rates import WINDOW_S, RequestGate, Sender
+from keelbox.egress.run_egress import RunEgress
 from keelbox.ops.http import HttpOps
 from keelbox.outcome import Fate, OpRecord
 
@@ -165,7 +166,7 @@ def test_no_more_requests_than_slots_are_under_way(backend: str) -> None:
         shared = slots(3)
         async with anyio.create_task_group() as tasks:
             for _ in range(20):
-                tasks.start_soon(perform, HttpOps(LOOPBACK, gate=shared, sender=SENDER), url)
+                tasks.start_soon(perform, HttpOps(RunEgress(policy=LOOPBACK, gate=shared, sender=SENDER)), url)
 
     with FaultServer(count) as server:
         anyio.run(perform_all, server.url(), backend=backend)
@@ -178,7 +179,7 @@ def test_waiting_request_times_out_within_its_own_limit() -> None:
 
     async def wait_in_vain(url: str, hold: Gate) -> None:
         shared = slots(1)
-        first, second = (HttpOps(LOOPBACK, gate=shared, sender=SENDER) for _ in range(2))
+        first, second = (HttpOps(RunEgress(policy=LOOPBACK, gate=shared, sender=SENDER)) for _ in range(2))
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(perform, first, url)
             await hold.arrived()

@@ -16,6 +16,7 @@ from keelbox.egress.client import EgressClient
 from keelbox.egress.decode import STEP_BYTES
 from keelbox.egress.exchange import STEPS_COUNT
 from keelbox.egress.request import Request
+from keelbox.egress.run_egress import RunEgress
 from keelbox.egress.secrets import NO_SECRETS, RunSecrets
 from keelbox.egress.secrets_rule import SecretRule
 from keelbox.egress.trail import Trail
@@ -40,7 +41,7 @@ async def sizes_seen_by_another_run(url: str, secrets: RunSecrets = NO_SECRETS) 
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(watch)
-        client = EgressClient(LOOPBACK, secrets=secrets)
+        client = EgressClient(RunEgress(policy=LOOPBACK, secrets=secrets))
         await client.fetch(Request(method="GET", url=parse_url(url)), trail, room_bytes=BODY_BYTES)
         sizes.append(trail.hops[-1].bytes_in)
         tasks.cancel_scope.cancel()
