@@ -28,7 +28,7 @@ _MASKS = (
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "ID"),
     (r"127\.0\.0\.1:\d+", "LOOPBACK"),
     (r"\b[\d.]+ (ms|s)\b", "TIME"),
-    (r"\b[\d.]+ KiB\b", "SIZE"),
+    (r"^  used .*$", "USED"),
     (r"\?\S*…", "…"),  # a URL is cut to what the other columns leave
     (r"[ \t]+", " "),
 )
@@ -60,9 +60,9 @@ def parts(page: str) -> Iterator[File | Command]:
 
 
 def masked(output: str) -> str:
-    """Take out ids, ports, times and sizes."""
+    """Take out ids, ports, times, and what was used."""
     for pattern, mask in _MASKS:
-        output = re.sub(pattern, mask, output)
+        output = re.sub(pattern, mask, output, flags=re.MULTILINE)
     return output.strip()
 
 
