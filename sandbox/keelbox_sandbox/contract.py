@@ -107,8 +107,11 @@ class Limits:
 
     @property
     def ceiling_bytes(self) -> int:
-        """The most memory that one run may make the host hold: heap, buffer, staged writes and logs."""
-        return self.heap_bytes + self.buffer_bytes + int(self.staged_mib * MIB) + int(self.log_kib * KIB)
+        """The most memory that one run may make the host hold.
+
+        The guest's heap; and the buffer, staged writes and logs twice, because the host takes a copy of each.
+        """
+        return self.heap_bytes + 2 * (self.buffer_bytes + int(self.staged_mib * MIB) + int(self.log_kib * KIB))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,12 +16,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 from . import abi, capi
 from .engine import Engine
 
-__all__ = ["CrashError", "Isolate", "Stop"]
+__all__ = ["CrashError", "Isolate", "OutboxRecord", "Stop"]
 
 YIELD_AFTER_S = 0.002
 """Processor time after which a call that may yield does so, at the next tick. Not wall time: a guest that waits for the
@@ -37,11 +37,18 @@ initial size."""
 ENVELOPE_BYTES = 128 * 1024
 """Room in the exchange buffer beside one body: heads, and the NUL that the guest's parser wants."""
 
+_COPY_BYTES_MAX = 65536
+"""Up to this size one more copy is quicker than one more call; beyond it memory counts."""
+
 _PAGE_BYTES = 65536
 _OUTBOX_BLOCKS_COUNT = 4096
 _THREE = struct.Struct("<3I")
 _SIZES = tuple(struct.Struct(f"<{count}I") for count in range(5))
 _Arguments = capi.Value * 3
+
+
+OutboxRecord: TypeAlias = tuple[int, int, list[bytes | memoryview]]
+"""Type, tag and texts of a record, as the guest left them."""
 
 
 class CrashError(Exception):
@@ -214,17 +221,22 @@ class Isolate:
         total = sum(counts)
         if total > self.room_bytes:
             raise CrashError(f"the guest named {total} bytes in an exchange buffer of {self.room_bytes}")
-        data = self.read(self.buffer_address, total)
         parts: list[bytes] = []
         at = 0
+        if total > _COPY_BYTES_MAX:
+            for count in counts:
+                parts.append(self.read(self.buffer_address + at, count))
+                at += count
+            return parts
+        data = self.read(self.buffer_address, total)
         for count in counts:
             parts.append(data[at : at + count])
             at += count
         return parts
 
-    def read_outbox(self, address: int, room_bytes: int) -> list[tuple[int, int, list[bytes]]]:
-        """The outbox's records as (type, tag, texts); at most ``room_bytes`` of texts."""
-        records: list[tuple[int, int, list[bytes]]] = []
+    def read_outbox(self, address: int, room_bytes: int) -> list[OutboxRecord]:
+        """The outbox's records; at most ``room_bytes`` of texts."""
+        records: list[OutboxRecord] = []
         left = room_bytes
         for _ in range(_OUTBOX_BLOCKS_COUNT):
             if address == 0:
@@ -299,12 +311,13 @@ def _epoch(context: int, data: int, delta: Any, kind: Any) -> int:
 _on_epoch: Callable[..., Any] = capi.EPOCH_CALLBACK(_epoch)
 
 
-def _unpack(layout: struct.Struct, data: bytes, at: int) -> tuple[int, ...]:
+def _unpack(layout: struct.Struct, data: bytes | memoryview, at: int) -> tuple[int, ...]:
     return layout.unpack_from(data, at)
 
 
-def _parse_records(data: bytes, to: list[tuple[int, int, list[bytes]]]) -> None:
-    at, end = 0, len(data)
+def _parse_records(block: bytes, to: list[OutboxRecord]) -> None:
+    at, end = 0, len(block)
+    data = block if end <= _COPY_BYTES_MAX else memoryview(block)
     while at < end:
         if end - at < _THREE.size:
             raise CrashError("a record of the guest's outbox is cut off")
@@ -316,7 +329,7 @@ def _parse_records(data: bytes, to: list[tuple[int, int, list[bytes]]]) -> None:
         at += 4 * count
         if at + sum(sizes) > end:
             raise CrashError("a record of the guest's outbox is cut off")
-        texts: list[bytes] = []
+        texts: list[bytes | memoryview] = []
         for size in sizes:
             texts.append(data[at : at + size])
             at += size

@@ -7,25 +7,29 @@ they are held here once more: a script that has taken over its sandbox leaves no
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
 from keelbox_sandbox import codec
 from keelbox_sandbox.contract import KIB, MIB, Event, Limits, LogLevel, LogLine, Progress, RefusedOp, Write
 
 from .abi import Record
-from .isolate import CrashError
+from .isolate import CrashError, OutboxRecord
 
 __all__ = ["REFUSED_COUNT", "Records"]
 
 REFUSED_COUNT = 1000
 """Refused ops of one run that are told; a script can make many thousands of them between two answers."""
 
+_Text: TypeAlias = bytes | memoryview
 _LEVELS: tuple[LogLevel, ...] = ("error", "warning", "info", "debug")
 _SPARE_COUNT = 200
 """Progress and refused ops between two answers (SPARE_RECORDS_COUNT of host_api.c)."""
 
 _PROGRESS_BYTES = 4096  # as boot.js has it
 _IDENTIFIER_BYTES = 256 * 3  # the characters that agent.js allows, at their largest in UTF-8
-_REFUSED_BYTES = 2048 * 3  # likewise the start of a URL that op.js gives
+_URL_CHARACTERS = 2048
+_WORD_CHARACTERS = 32
+"""A refused op is shown, not sent: its method and the start of its URL are enough."""
 
 
 class Records:
@@ -39,7 +43,7 @@ class Records:
         self._staged_bytes_left = int(limits.staged_mib * MIB)
         self._refused_left = REFUSED_COUNT
 
-    def events(self, records: Iterable[tuple[int, int, list[bytes]]]) -> Iterator[Event]:
+    def events(self, records: Iterable[OutboxRecord]) -> Iterator[Event]:
         """Give what one guest call left; what is no record is left out.
 
         Raises:
@@ -59,14 +63,14 @@ class Records:
                 if event is not None:
                     yield event
 
-    def _log_line(self, level: LogLevel, text: bytes) -> LogLine:
+    def _log_line(self, level: LogLevel, text: _Text) -> LogLine:
         self._log_lines_left -= 1
         self._log_bytes_left -= len(text)
         if self._log_lines_left < 0 or self._log_bytes_left < 0:
             raise CrashError("the guest logged more than it may")
         return LogLine(level=level, text=_text(text))
 
-    def _write(self, agent_id: bytes, session_id: bytes, request_id: bytes, content: bytes) -> Write:
+    def _write(self, agent_id: _Text, session_id: _Text, request_id: _Text, content: _Text) -> Write:
         self._writes_left -= 1
         self._staged_bytes_left -= len(content)
         if (
@@ -79,19 +83,20 @@ class Records:
         text = _text(content)
         return Write(
             agent_id=_text(agent_id), session_id=_text(session_id), request_id=_text(request_id), content=text,
-            bytes_count=len(text.encode()),
+            bytes_count=len(content) if "\ufffd" not in text else len(text.encode()),
         )  # fmt: skip
 
-    def _refused(self, kind: bytes, method: bytes, url: bytes, code: bytes) -> RefusedOp | None:
-        if len(kind) + len(method) + len(url) + len(code) > 2 * _REFUSED_BYTES:
-            raise CrashError("the guest reported a refused request that cannot be")
+    def _refused(self, kind: _Text, method: _Text, url: _Text, code: _Text) -> RefusedOp | None:
         self._refused_left -= 1
         if self._refused_left < 0:
             return None
-        return RefusedOp(kind=_text(kind), method=_text(method), url=_text(url), code=_text(code))
+        return RefusedOp(
+            kind=_text(kind)[:_WORD_CHARACTERS], method=_text(method)[:_WORD_CHARACTERS],
+            url=_text(url)[:_URL_CHARACTERS], code=_text(code)[:_WORD_CHARACTERS],
+        )  # fmt: skip
 
 
-def _progress(text: bytes) -> Progress | None:
+def _progress(text: _Text) -> Progress | None:
     if len(text) > _PROGRESS_BYTES:
         raise CrashError("the guest reported larger progress than it may")
     try:
@@ -100,5 +105,5 @@ def _progress(text: bytes) -> Progress | None:
         return None
 
 
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
+def _text(data: _Text) -> str:
+    return str(data, "utf-8", "replace")

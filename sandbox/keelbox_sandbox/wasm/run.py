@@ -67,7 +67,7 @@ class _Step:
     """What one guest call left, copied out of its memory."""
 
     state: State
-    records: list[tuple[int, int, list[bytes]]] = field(default_factory=list[tuple[int, int, list[bytes]]])
+    events: list[Event] = field(default_factory=list[Event])
     parts: list[bytes] = field(default_factory=list[bytes])
     crash: CrashError | None = None
 
@@ -185,32 +185,31 @@ class Run:
     def _advance(self, *, may_yield: bool) -> _Step | None:
         """Run the guest, and copy out what it left; None if it is not at its end. In any thread."""
         isolate = cast("Isolate", self._isolate)
+        crash: CrashError | None = None
         try:
             if not isolate.advance(may_yield=may_yield):
                 return None
-            state = isolate.state()
-            step = _Step(state)
-            step.records = isolate.read_outbox(state.outbox_address, self._outbox_bytes())
-            if state.phase == Phase.SUSPENDED:
-                step.parts = isolate.read_buffer(state.op_head_bytes, state.op_body_bytes)
-            elif state.phase in (Phase.DONE, Phase.FAILED):
-                step.parts = isolate.read_buffer(*state.part_bytes)
-            else:
-                raise CrashError(f"the guest is in phase {state.phase}")
         except CrashError as error:
-            step = self._salvage(isolate, error)
+            crash = error
+        step = _Step(isolate.state(), crash=crash)
+        try:
+            # Also after a crash: what was logged and staged before it is still in memory, if that can be read.
+            for event in self._records.events(isolate.read_outbox(step.state.outbox_address, self._outbox_bytes())):
+                step.events.append(event)
+            if crash is None:
+                step.parts = self._read_parts(isolate, step.state)
+        except CrashError as error:
+            step.crash = crash or error
         if step.crash is not None or step.state.phase != Phase.SUSPENDED:
             isolate.close()
         return step
 
-    def _salvage(self, isolate: Isolate, error: CrashError) -> _Step:
-        """What was logged and staged before a crash is still in memory, if that can be read."""
-        step = _Step(isolate.state(), crash=error)
-        try:
-            step.records = isolate.read_outbox(step.state.outbox_address, self._outbox_bytes())
-        except CrashError:
-            step.records = []
-        return step
+    def _read_parts(self, isolate: Isolate, state: State) -> list[bytes]:
+        if state.phase == Phase.SUSPENDED:
+            return isolate.read_buffer(state.op_head_bytes, state.op_body_bytes)
+        if state.phase in (Phase.DONE, Phase.FAILED):
+            return isolate.read_buffer(*state.part_bytes)
+        raise CrashError(f"the guest is in phase {state.phase}")
 
     def _outbox_bytes(self) -> int:
         return int(self._limits.staged_mib * MIB + self._limits.log_kib * KIB) + _RECORD_ROOM_BYTES
@@ -220,18 +219,15 @@ class Run:
     def _take(self, step: _Step) -> None:
         state = step.state
         self._heap_peak_bytes = max(self._heap_peak_bytes, state.heap_peak_bytes)
-        try:
-            for event in self._records.events(step.records):
-                if isinstance(event, LogLine):
-                    self._logs.append(event)
-                elif isinstance(event, Write):
-                    self._writes.append(event)
-                elif isinstance(event, RefusedOp):
-                    self._refused.append(event)
-                if self._observe is not None:
-                    self._observe(event)
-        except CrashError as error:
-            step.crash = step.crash or error
+        for event in step.events:
+            if isinstance(event, LogLine):
+                self._logs.append(event)
+            elif isinstance(event, Write):
+                self._writes.append(event)
+            elif isinstance(event, RefusedOp):
+                self._refused.append(event)
+            if self._observe is not None:
+                self._observe(event)
         ended = step.crash is not None or state.phase != Phase.SUSPENDED
         if ended and state.logs_dropped_count:
             line = LogLine(
@@ -275,7 +271,8 @@ class Run:
         except OpError as error:
             return False, codec.encode({"code": error.code, "message": error.message}), b""
         except Exception as error:
-            _LOG.exception("an operation of %s could not be performed", self._script.entry)
+            # Without its text and trace: whoever performs has the error, and knows what in it is secret.
+            _LOG.debug("an operation of %s could not be performed: %s", self._script.entry, type(error).__name__)
             return RunFailure(
                 code=FailureCode.HOST_ERROR,
                 message=f"the host failed to perform the operation ({type(error).__name__})",

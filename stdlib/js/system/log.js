@@ -5,7 +5,7 @@ import {
   Error, FunctionPrototypeHasInstance, String, StringPrototypeIndexOf, StringPrototypeSlice, errorStack, isObject,
 } from '../web/primordials.js';
 
-const VALUE_CHARACTERS = 65536;
+const VALUE_BYTES = 65536;
 
 // The last frame is the one of ours that called exec.
 const withoutOurs = (stack) => {
@@ -14,15 +14,13 @@ const withoutOurs = (stack) => {
   return end < 0 ? stack : StringPrototypeSlice(stack, 0, end);
 };
 
-/** JSON, cut where it is long; of what is not JSON its own text, and why. */
+/** JSON, cut where it is long (never written out whole: there may be no memory for it); of what is not JSON its own text, and why. */
 const asJson = (value) => {
-  let text;
   try {
-    text = json(value, -1);
+    return json(value, VALUE_BYTES, true);
   } catch (error) {
     return `${String(value)} (${error.message})`;
   }
-  return text.length <= VALUE_CHARACTERS ? text : `${StringPrototypeSlice(text, 0, VALUE_CHARACTERS)} …`;
 };
 
 const written = (value) => {

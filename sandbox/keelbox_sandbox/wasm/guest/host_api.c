@@ -289,26 +289,32 @@ static JSValue host_uuid(JSContext *c, JSValueConst self, int argc, JSValueConst
     return JS_NewStringLen(c, text, 36);
 }
 
-/* json(value, limitBytes) -> text; throws a TypeError that says what cannot be JSON and where, or a RangeError if it is too large */
+/* json(value, limitBytes, cut) -> text. Throws a TypeError that says what cannot be JSON and where. Beyond the limit (-1: the buffer's
+ * size) it throws a RangeError, or with cut gives the start and an ellipsis. Every toJSON and getter is asked once. */
 static JSValue host_json(JSContext *c, JSValueConst self, int argc, JSValueConst *argv) {
     int64_t limit;
+    int cut = JS_ToBool(c, argv[2]);
     if (JS_ToInt64(c, &limit, argv[1])) return JS_EXCEPTION;
-    /* into the heap, which is asked for more as the text grows */
-    uint32_t room = limit < 0 || limit > limits.buffer_bytes ? limits.buffer_bytes : (uint32_t)limit, size = 4096;
-    struct json_writer w;
-    for (;;) {
-        if (size > room) size = room;
-        uint8_t *to = js_malloc(c, size ? size : 1);
-        if (!to) return JS_EXCEPTION;
-        w = (struct json_writer){to, size};
-        int r = json_write(&w, argv[0]);
-        if (r == JSON_TOO_LARGE && size < room) { js_free(c, to); size = size > room / 8 ? room : size * 8; continue; }
-        JSValue text = r == JSON_OK ? JS_NewStringLen(c, (char *)to, w.used_bytes)
-            : r == JSON_REFUSED ? JS_ThrowTypeError(c, "not JSON: %s", w.fault)
+    uint32_t room = limit < 0 || limit > limits.buffer_bytes ? limits.buffer_bytes : (uint32_t)limit, first = room < 4096 ? room : 4096;
+    struct json_writer w = {js_malloc(c, first ? first : 1), first, 0, room};
+    if (!w.to) return JS_EXCEPTION;
+    int r = json_write(&w, argv[0]);
+    JSValue text;
+    if (r == JSON_OK) {
+        text = JS_NewStringLen(c, (char *)w.to, w.used_bytes);
+    } else if (r == JSON_TOO_LARGE && cut) {
+        uint32_t n = w.used_bytes;
+        while (n && (w.to[n - 1] & 0xC0) == 0x80) n--; /* not in the middle of a character */
+        if (n && w.to[n - 1] >= 0xC0) n--;
+        uint8_t *longer = js_realloc(c, w.to, n + 4);
+        if (longer) memcpy((w.to = longer) + n, " \xE2\x80\xA6", 4); /* … */
+        text = longer ? JS_NewStringLen(c, (char *)longer, n + 4) : JS_EXCEPTION;
+    } else {
+        text = r == JSON_REFUSED ? JS_ThrowTypeError(c, "not JSON: %s", w.fault)
             : r == JSON_TOO_LARGE ? JS_ThrowRangeError(c, "more than %u bytes as JSON", room) : JS_EXCEPTION;
-        js_free(c, to);
-        return text;
     }
+    js_free(c, w.to);
+    return text;
 }
 
 /* settle(value, dictionary, session): exec returned */
@@ -390,7 +396,7 @@ static JSValue host_freeze(JSContext *c, JSValueConst self, int argc, JSValueCon
 static const JSCFunctionListEntry functions[] = {
     JS_CFUNC_DEF("op", 4, host_op), JS_CFUNC_DEF("log", 2, host_log), JS_CFUNC_DEF("write", 4, host_write),
     JS_CFUNC_DEF("progress", 1, host_progress), JS_CFUNC_DEF("refused", 4, host_refused),
-    JS_CFUNC_DEF("random", 0, host_random_number), JS_CFUNC_DEF("uuid", 0, host_uuid), JS_CFUNC_DEF("json", 2, host_json),
+    JS_CFUNC_DEF("random", 0, host_random_number), JS_CFUNC_DEF("uuid", 0, host_uuid), JS_CFUNC_DEF("json", 3, host_json),
     JS_CFUNC_DEF("settle", 3, host_settle), JS_CFUNC_DEF("fail", 4, host_fail), JS_CFUNC_DEF("freeze", 1, host_freeze),
 };
 #define FUNCTIONS_COUNT (sizeof functions / sizeof *functions)

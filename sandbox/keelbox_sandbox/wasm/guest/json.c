@@ -15,8 +15,24 @@
 
 struct level { const struct level *up; JSAtom key; int64_t index; void *object; int depth; };
 
+static int grow(struct json_writer *w, size_t n) {
+    if (w->room_bytes_max <= w->room_bytes) return JSON_TOO_LARGE;
+    uint32_t more = w->room_bytes_max - w->room_bytes, wanted = n > w->room_bytes ? n : w->room_bytes;
+    uint32_t room = w->room_bytes + (wanted < more ? wanted : more);
+    uint8_t *grown = js_realloc(ctx, w->to, room);
+    if (!grown) return JSON_THREW;
+    w->to = grown;
+    w->room_bytes = room;
+    return n > room - w->used_bytes ? JSON_TOO_LARGE : JSON_OK;
+}
+
 static int put(struct json_writer *w, const void *data, size_t n) {
-    if (n > w->room_bytes - w->used_bytes) return JSON_TOO_LARGE;
+    int r;
+    if (n > w->room_bytes - w->used_bytes && (r = grow(w, n)) != JSON_OK) {
+        size_t part = w->room_bytes - w->used_bytes; /* as much as there is room for: whoever cuts the text may show it */
+        if (r == JSON_TOO_LARGE) memcpy(w->to + w->used_bytes, data, part), w->used_bytes += part;
+        return r;
+    }
     memcpy(w->to + w->used_bytes, data, n);
     w->used_bytes += n;
     return JSON_OK;
