@@ -43,17 +43,33 @@ async def test_op_names_the_room(guest: Guest) -> None:
 
 
 @pytest.mark.parametrize(("letter", "letter_bytes"), [("x", 1), ("é", 2), ("🎉", 4)])
-async def test_request_larger_than_the_buffer_is_not_sent(guest: Guest, letter: str, letter_bytes: int) -> None:
-    """Its head counts too, which is why the limit is looked for from a size that surely passes."""
+async def test_request_of_exactly_the_buffer_is_sent(guest: Guest, letter: str, letter_bytes: int) -> None:
+    """Its body counts, in UTF-8; a longer one is not sent."""
     limits = Limits(buffer_mib=0.125)
     body = "return await attempt(() => Http.post('http://a.test/', input));"
+    exact = letter * (limits.buffer_bytes // letter_bytes)
     answers = Answers()
-    passing = letter * ((limits.buffer_bytes - 300) // letter_bytes)
-    assert await attempts(guest, body, passing, limits, answers) == 0
-    assert len(answers.ops[0].body) == len(passing.encode())
-    assert (
-        await attempts(guest, body, letter * (limits.buffer_bytes // letter_bytes + 1), limits) == "request-too-large"
-    )
+    assert await attempts(guest, body, exact, limits, answers) == 0
+    assert answers.ops[0].body == exact.encode()
+    assert await attempts(guest, body, exact + "x", limits) == "request-too-large"
+
+
+async def test_json_request_of_exactly_the_buffer_is_sent(guest: Guest) -> None:
+    """The body is the JSON text, quotes and escapes included."""
+    limits = Limits(buffer_mib=0.125)
+    body = "return await attempt(() => Http.postJson('http://a.test/', input));"
+    answers = Answers()
+    assert await attempts(guest, body, "\n" * (limits.buffer_bytes // 2 - 1), limits, answers) == "done"
+    assert len(answers.ops[0].body) == limits.buffer_bytes
+
+
+@pytest.mark.parametrize("part", ["url", "headers"])
+async def test_request_with_a_huge_head_is_not_sent(guest: Guest, part: str) -> None:
+    body = f"const long = 'x'.repeat(130 * 1024); return await attempt(() => Http.request({HUGE[part]}));"
+    assert await attempts(guest, body, None, Limits()) == "request-too-large"
+
+
+HUGE = {"url": "{ url: long }", "headers": "{ url: 'http://a.test/', headers: { a: long } }"}
 
 
 async def test_request_that_is_too_large_is_reported(guest: Guest) -> None:

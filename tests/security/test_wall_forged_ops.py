@@ -110,7 +110,7 @@ async def test_guest_that_forgets_its_limit_makes_no_more_requests(guest: Guest)
 async def test_op_larger_than_the_buffer_crashes_the_run(guest: Guest) -> None:
     """B2: also where the room beside the body would hold it."""
     answers = Answers()
-    lie = forged_op(HEAD, b"x" * (MIB - len(HEAD) + 1))
+    lie = forged_op(HEAD, b"x" * (MIB + 1))
     result = await run_with_lie(guest, lie, answers=answers, limits=Limits(buffer_mib=1))
     assert (result.code, answers.ops) == (FailureCode.SANDBOX_CRASHED, [])
 

@@ -256,9 +256,34 @@ async def test_values_are_converted_once_in_the_guest(guest: Guest, place: str) 
     assert (answers.ops[0].head["headers"] or answers.ops[0].head["url"]) in ({"a": "v1"}, "http://a.test/?a=v1")
 
 
+async def test_large_body_is_converted_once(guest: Guest) -> None:
+    """Also where its text grows while it is written."""
+    body = """
+      let n = 0;
+      const value = { get count() { n += 1; return n; }, big: 'x'.repeat(300000), last: { toJSON: () => `${n}` } };
+      await Http.postJson('http://a.test/', value);
+      return n;
+    """
+    answers = Answers()
+    assert await guest.value(body, perform=answers) == 1
+    assert answers.ops[0].body.startswith(b'{"count":1,') and answers.ops[0].body.endswith(b',"last":"1"}')
+
+
+async def test_what_a_tool_is_told_of_its_call_is_frozen(guest: Guest) -> None:
+    body = """
+      const attempt = (change) => { try { change(); return 'changed'; } catch (error) { return error.name; } };
+      return [
+        attempt(() => { toolOptions.toolContext.agentId = 'x'; }), attempt(() => { flowContext.sessionId = 'x'; }),
+        attempt(() => { globalThis.toolOptions = {}; }), attempt(() => { delete toolOptions.toolContext; }),
+      ];
+    """
+    call = Call(tool_options={"toolContext": {"agentId": "a"}}, flow_context={"sessionId": "s"})
+    assert await guest.value(body, call=call) == ["TypeError"] * 4
+
+
 async def test_globals_of_the_call_are_the_runs_own_copies(guest: Guest) -> None:
-    call = Call(tool_options={"a": {"b": 1}}, session={"x": [1]})
+    call = Call(session={"x": [1]}, dictionary={"y": {}})
     for _ in range(2):
-        body = "const seen = [toolOptions.a.b, session.x.length]; toolOptions.a.b = 2; session.x.push(2); return seen;"
-        assert await guest.value(body, call=call) == [1, 1]
+        body = "const seen = [session.x.length, dictionary.y.z ?? 0]; dictionary.y.z = 2; session.x.push(2); return seen;"
+        assert await guest.value(body, call=call) == [1, 0]
     assert call.session == {"x": [1]}

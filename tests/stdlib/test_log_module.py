@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from tests.wall import Guest
 
-from keelbox_sandbox.contract import FailureCode, LogLine
+from keelbox_sandbox.contract import FailureCode, Limits, LogLine
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +40,7 @@ async def test_levels(guest: Guest, level: str) -> None:
         ("10n", "10"),
         ("NaN, -0, Infinity", "NaN 0 Infinity"),
         ("Symbol('s')", "Symbol(s)"),
-        ("new Map([[1, 2]])", "[object Map]"),
+        ("new Map([[1, 2]])", "[object Map] (not JSON: an instance of Map)"),
         ("new Date(0)", '"1970-01-01T00:00:00.000Z"'),
         ("Object.create(null, { f: { value() {}, enumerable: true } })", "(a value that cannot be written)"),
         ("'line 1\\nline 2\\t\\x1b'", "line 1\nline 2\t\x1b"),
@@ -76,15 +78,32 @@ async def test_never_throws(guest: Guest, value: str) -> None:
     assert lines[0].startswith("before ")
 
 
-async def test_large_value_is_not_written_out(guest: Guest) -> None:
+async def test_large_value_is_cut(guest: Guest) -> None:
     (text,) = await logged(guest, "Log.info(new Array(100000).fill(7));")
-    assert len(text) < 256 * 1024
+    assert text == ("[" + "7," * 40000)[:65536] + " …"
+
+
+@pytest.mark.parametrize("filling", ["é", "🎉", "\n"])
+async def test_large_value_is_cut_between_characters(guest: Guest, filling: str) -> None:
+    for start in ("", "x", "xx", "xxx"):
+        (text,) = await logged(guest, f"Log.info({{ a: '{start}' + {json.dumps(filling)}.repeat(70000) }});")
+        assert text.startswith('{"a":"' + start)
+        assert text.endswith(" …")
+        assert "\ufffd" not in text
+        assert 65530 <= len(text.removesuffix(" …").encode()) <= 65536
+
+
+async def test_large_value_is_logged_where_memory_is_short(guest: Guest) -> None:
+    """It is never written out whole: the one refusal that a script may catch is not spent on a log line."""
+    body = "const v = new Array(100000).fill('x'.repeat(100)); Log.info(v); Log.info(v); return v.length;"
+    result = await guest.exec(body, limits=Limits(heap_mib=4))
+    assert (result.code, result.value, len(result.logs)) == (None, 100000, 2)
 
 
 async def test_logging_inside_to_string_of_what_is_logged(guest: Guest) -> None:
     """R13."""
     body = "let n = 0; const value = { toJSON: () => 1n, toString() { if (n++ < 3) Log.info(value); return `v${n}`; } }; Log.info(value);"
-    assert await logged(guest, body) == ["v4", "v4", "v4", "v4"]
+    assert await logged(guest, body) == ["v4 (not JSON: a BigInt (make it a string))"] * 4
 
 
 async def test_lines_are_kept_when_the_run_is_cut(guest: Guest) -> None:
