@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import posixpath
 from bisect import bisect
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from keelbox.js_tokens import Token, match_brackets, scan
-from keelbox_sandbox.wasm.failure import MISSING_HINTS
 
 __all__ = ["Hint", "find_hints", "find_import"]
 
@@ -27,7 +27,7 @@ _RULES = {
     "crypto": "no-crypto",
     "Buffer": "no-buffer",
 }
-"""Globals of other hosts, with the rule that a hint on one goes by. The advice is the one that a run gives."""
+"""Globals of other hosts, with the rule that a hint on one goes by."""
 
 _OPS = {
     "system/http": frozenset(
@@ -161,19 +161,20 @@ class _Module:
         return self.tokens[index].first_on_line and ends_value and before not in _CONTINUING_NAMES
 
 
-def find_hints(name: str, source: str) -> tuple[Hint, ...]:
+def find_hints(name: str, source: str, advice: Mapping[str, str]) -> tuple[Hint, ...]:
     """Look through one module.
 
     Args:
         name: how the hints name the module.
         source: its source, which should have been parsed by the sandbox before.
+        advice: what the runtime says of each global that it does not have, by name.
 
     Returns:
         The hints in the order of their places.
     """
     module = _Module(name, source)
     calls = module.op_calls()
-    hints = [*_foreign_globals(module), *_at_once(module, calls), *_unawaited(module, calls)]
+    hints = [*_foreign_globals(module, advice), *_at_once(module, calls), *_unawaited(module, calls)]
     return tuple(sorted(hints, key=lambda hint: (hint.line, hint.column)))
 
 
@@ -194,7 +195,7 @@ def find_import(importer: str, source: str, wanted: str) -> tuple[int, int] | No
     return None
 
 
-def _foreign_globals(module: _Module) -> list[Hint]:
+def _foreign_globals(module: _Module, advice: Mapping[str, str]) -> list[Hint]:
     own = _own_names(module)
     hints: list[Hint] = []
     for index, token in module.names():
@@ -204,7 +205,7 @@ def _foreign_globals(module: _Module) -> list[Hint]:
         method = after == "(" and module.text(module.closing.get(index + 1, -2) + 1) == "{"
         if after in ("(", ".", "?.") and not method:
             message = f"{token.text} does not exist in the sandbox"
-            hints.append(module.hint(index, _RULES[token.text], message, MISSING_HINTS[token.text]))
+            hints.append(module.hint(index, _RULES[token.text], message, advice[token.text]))
     return hints
 
 

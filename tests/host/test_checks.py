@@ -8,6 +8,7 @@ from tests.host.runs import run
 from keelbox.checks import find_hints, find_import
 from keelbox_sandbox.contract import FailureCode
 from keelbox_sandbox.wasm import WasmSandbox
+from keelbox_sandbox.wasm.failure import MISSING_HINTS
 
 IMPORTS = """import Http, { getJson, get as load } from 'system/http';
 import * as Agent from 'system/agent';
@@ -16,7 +17,7 @@ import fs from './fs.js';
 
 
 def rules(source: str) -> list[str]:
-    return [hint.rule for hint in find_hints("tool.js", IMPORTS + source)]
+    return [hint.rule for hint in find_hints("tool.js", IMPORTS + source, MISSING_HINTS)]
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ def test_foreign_global(source: str, rule: str) -> None:
 @pytest.mark.anyio
 @pytest.mark.parametrize("name", ["fetch", "require", "console", "process", "setTimeout", "crypto", "Buffer"])
 async def test_advice_is_the_one_of_a_run(sandbox: WasmSandbox, name: str) -> None:
-    (hint,) = find_hints("tool.js", f"export const exec = () => {name}('x');")
+    (hint,) = find_hints("tool.js", f"export const exec = () => {name}('x');", MISSING_HINTS)
     outcome = await run(sandbox, f"{name}('x');")
     assert (outcome.code, outcome.hint) == (FailureCode.THREW, hint.hint)
 
@@ -117,7 +118,7 @@ def test_ops_at_once(source: str, found: list[str]) -> None:
 
 
 def test_hint_says_where_and_what_instead() -> None:
-    (hint,) = find_hints("lib/a.js", "\n  fetch(url);")
+    (hint,) = find_hints("lib/a.js", "\n  fetch(url);", MISSING_HINTS)
     assert (hint.file, hint.line, hint.column) == ("lib/a.js", 2, 3)
     assert hint.message == "fetch does not exist in the sandbox"
     assert "system/http" in hint.hint
@@ -140,7 +141,7 @@ def test_import_is_found(source: str, place: tuple[int, int] | None) -> None:
 def test_example_tools_have_no_hints(pytestconfig: pytest.Config) -> None:
     sources = sorted((pytestconfig.rootpath / "tools").rglob("*.js"))
     assert sources
-    assert [hint for path in sources for hint in find_hints(path.name, path.read_text("utf-8"))] == []
+    assert [hint for path in sources for hint in find_hints(path.name, path.read_text("utf-8"), MISSING_HINTS)] == []
 
 
 @pytest.mark.timeout(20)
@@ -148,4 +149,4 @@ def test_example_tools_have_no_hints(pytestconfig: pytest.Config) -> None:
     "piece", ["import ", "import a,", "const r=load(u);r.ok;", "Promise.all([load(u),", "fetch((", "x=>"]
 )
 def test_hostile_text_is_checked_in_linear_time(piece: str) -> None:
-    find_hints("tool.js", IMPORTS + piece * (128 * 1024 // len(piece)))
+    find_hints("tool.js", IMPORTS + piece * (128 * 1024 // len(piece)), MISSING_HINTS)

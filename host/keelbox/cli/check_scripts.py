@@ -21,6 +21,7 @@ from keelbox.limits import effective
 from keelbox.project import Project, open_project
 from keelbox.secrets_file import SECRETS_FILE_NAME
 from keelbox_sandbox.contract import FailureCode, Inspection, Limits, Sandbox, Script, ScriptError
+from keelbox_sandbox.wasm.failure import MISSING_HINTS
 
 __all__ = ["Finding", "Report", "check_path"]
 
@@ -193,7 +194,7 @@ class _Checker:
         for name, source in script.modules.items():
             if str(shown / name) not in self.hinted:
                 self.hinted.add(str(shown / name))
-                for hint in find_hints(name, source):
+                for hint in find_hints(name, source, MISSING_HINTS):
                     self.add(shown / name, hint.line, hint.column, "hint", hint.rule, hint.message, hint.hint)
 
     def add(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from keelbox.egress.faults import EgressError, denied
 from keelbox.egress.request import METHODS
@@ -12,10 +12,21 @@ from keelbox.egress.url import Url, parse_url, printable_url
 from keelbox.errors import UsageError
 from keelbox.outcome import SAFE_METHODS
 
-if TYPE_CHECKING:
-    from keelbox.registry import ToolDeclaration
+__all__ = ["Declared", "MethodRule", "declared_methods"]
 
-__all__ = ["MethodRule", "declared_methods"]
+
+class Declared(Protocol):
+    """What of a tool's declaration says how it may ask (`keelbox.registry.ToolDeclaration`)."""
+
+    @property
+    def side_effect(self) -> str:
+        """``read``, ``propose`` or ``write``."""
+        ...
+
+    @property
+    def safe_posts(self) -> Sequence[str]:
+        """URLs to which it may POST although it reads."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +66,7 @@ class MethodRule:
         raise denied(f"method {method} is not allowed at {url.origin} (allowed: {allowed}); {step}")
 
 
-def declared_methods(declaration: ToolDeclaration | None) -> MethodRule:
+def declared_methods(declaration: Declared | None) -> MethodRule:
     """Make the rule for a tool: one that reads may use safe methods, and POST to its ``safe_posts``.
 
     Args:
