@@ -99,6 +99,7 @@ def test_difference_is_shown_to_a_person(
     assert done.code == 1
     assert "  │   GET https://api.example.com/1\n  │     ?a=1\n  │ -   &b=2\n  │ +   &b=3\n" in done.err
     assert "hint: if the script is right, record again with --record, or edit the cassette" in done.err
+    assert "Traceback" not in done.err
 
 
 def test_missing_request_fails_the_run_and_commits_nothing(
