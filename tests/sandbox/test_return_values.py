@@ -139,6 +139,16 @@ async def test_dictionary_and_session_of_exactly_the_limit(guest: Guest, place: 
     assert result.message is not None and f"{place}_kib" in result.message
 
 
+@pytest.mark.parametrize("container", ["[]", "{}", "{ a: 1 }"])
+async def test_array_or_object_counts_sixteen_bytes_at_least(guest: Guest, container: str) -> None:
+    """The host makes a much larger object of each."""
+    body = f"return Array.from({{ length: input }}, () => ({container}));"
+    limits = Limits(return_kib=1)
+    assert len(await guest.value(body, call=Call(input=KIB // 16), limits=limits)) == KIB // 16
+    result = await guest.exec(body, call=Call(input=KIB // 16 + 1), limits=limits)
+    assert result.code == FailureCode.RETURN_TOO_LARGE
+
+
 async def test_shared_references_do_not_explode(guest: Guest) -> None:
     """B15: twenty-six levels of two references each are 67 million values when written out."""
     result = await guest.run(program("return_shared_references"))

@@ -137,6 +137,9 @@ static uint32_t take_header(uint32_t address, uint32_t room_bytes) {
     return sizeof limits;
 }
 
+/* What an array or object counts at least: the host makes an object of hundreds of bytes of each, however short its text. */
+#define CONTAINER_BYTES 16
+
 static uint32_t finish(void) {
     if (run_failed) return state.phase = PHASE_FAILED;
     if (!run_settled) {
@@ -168,6 +171,7 @@ static uint32_t finish(void) {
     for (int i = 0; i < 3; i++) {
         uint32_t room = buffer_room_bytes - used;
         struct json_writer w = {buffer + used, parts[i].limit_bytes < room ? parts[i].limit_bytes : room};
+        w.containers_left = 1 + parts[i].limit_bytes / CONTAINER_BYTES;
         int r = json_write(&w, parts[i].value);
         if (r == JSON_OK) { state.part_bytes[i] = w.used_bytes; used += w.used_bytes; continue; }
         if (r == JSON_THREW) {
@@ -296,7 +300,7 @@ EXPORT("inspect") uint32_t inspect(uint32_t address, uint32_t room_bytes) {
     if (JS_GetOwnPropertyNames(ctx, &keys, &count, ns, JS_GPN_STRING_MASK) < 0) return load_failed();
     for (uint32_t i = 0; i < count; i++) JS_SetPropertyUint32(ctx, names, i, JS_AtomToString(ctx, keys[i].atom));
     JS_FreePropertyEnum(ctx, keys, count);
-    struct json_writer w = {buffer, buffer_room_bytes};
+    struct json_writer w = {buffer, buffer_room_bytes, .containers_left = UINT32_MAX};
     if (json_write(&w, names) != JSON_OK) return load_failed();
     state.part_bytes[0] = w.used_bytes;
     return state.phase = PHASE_DONE;

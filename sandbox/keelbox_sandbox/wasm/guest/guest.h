@@ -91,6 +91,7 @@ enum json_fault { JSON_OK = 0, JSON_REFUSED = -1, JSON_TOO_LARGE = -2, JSON_THRE
 struct json_writer {
     uint8_t *to;
     uint32_t room_bytes, used_bytes;
+    uint32_t containers_left; /* arrays and objects that may still come */
     uint32_t room_bytes_max; /* up to here `to` (from js_malloc) is grown; 0 = it is not */
     char fault[256];  /* JSON_REFUSED: what and where */
 };

@@ -296,7 +296,7 @@ static JSValue host_json(JSContext *c, JSValueConst self, int argc, JSValueConst
     int cut = JS_ToBool(c, argv[2]);
     if (JS_ToInt64(c, &limit, argv[1])) return JS_EXCEPTION;
     uint32_t room = limit < 0 || limit > limits.buffer_bytes ? limits.buffer_bytes : (uint32_t)limit, first = room < 4096 ? room : 4096;
-    struct json_writer w = {js_malloc(c, first ? first : 1), first, 0, room};
+    struct json_writer w = {js_malloc(c, first ? first : 1), first, .containers_left = UINT32_MAX, .room_bytes_max = room};
     if (!w.to) return JS_EXCEPTION;
     int r = json_write(&w, argv[0]);
     JSValue text;

@@ -137,10 +137,14 @@ static int put_number(struct json_writer *w, JSValueConst v, const struct level 
     return r;
 }
 
+static int begin(struct json_writer *w, const char *bracket) {
+    return w->containers_left-- > 0 ? put(w, bracket, 1) : JSON_TOO_LARGE;
+}
+
 static int put_array(struct json_writer *w, JSValueConst v, const struct level *at) {
     int64_t length;
     if (JS_GetLength(ctx, v, &length) < 0) return JSON_THREW;
-    int r = put(w, "[", 1);
+    int r = begin(w, "[");
     for (int64_t i = 0; i < length && r == JSON_OK; i++) {
         if (i && (r = put(w, ",", 1))) break;
         JSValue item = JS_GetPropertyInt64(ctx, v, i);
@@ -156,7 +160,7 @@ static int put_object(struct json_writer *w, JSValueConst v, const struct level 
     JSPropertyEnum *keys;
     uint32_t count;
     if (JS_GetOwnPropertyNames(ctx, &keys, &count, v, JS_GPN_STRING_MASK | JS_GPN_ENUM_ONLY) < 0) return JSON_THREW;
-    int r = put(w, "{", 1), some = 0;
+    int r = begin(w, "{"), some = 0;
     for (uint32_t i = 0; i < count && r == JSON_OK; i++) {
         JSValue item = JS_GetProperty(ctx, v, keys[i].atom);
         if (JS_IsException(item)) { r = JSON_THREW; break; }
