@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from keelbox_sandbox.wasm import abi, capi, isolate
@@ -49,7 +49,7 @@ def flip_bits(guest: Isolate, generator: random.Random, count: int) -> None:
 
 
 @contextmanager
-def spoil_state(spoil: Callable[[Isolate, int], None]) -> Iterator[None]:
+def spoil_state(spoil: Callable[[Isolate, int], None]) -> Generator[None]:
     """Before each reading of a guest's state, ``spoil(guest, number)``; the first reading has the number 1."""
     original = Isolate.state
     numbers: dict[int, int] = {}

@@ -21,7 +21,7 @@ from tests.wall import LIMITS, Guest, reply
 from keelbox_sandbox.contract import Limits, Op, Reply
 from keelbox_sandbox.wasm import WasmSandbox
 
-__all__ = ["Measured", "can_measure_memory", "measure"]
+__all__ = ["Measured", "can_measure_memory", "measure", "resident_bytes"]
 
 _RESET = Path("/proc/self/clear_refs")
 
@@ -52,7 +52,13 @@ def measure(name: str, **limits: float) -> Measured:
     return Measured(**json.loads(done.stdout))
 
 
-def _resident_bytes(key: str) -> int:
+def forget_highest_size() -> None:
+    """From now on the highest resident size (VmHWM) is that since this call."""
+    _RESET.write_text("5", "utf-8")
+
+
+def resident_bytes(key: str = "VmRSS") -> int:
+    """This process's resident size now (``VmRSS``), or the highest so far (``VmHWM``)."""
     for line in Path("/proc/self/status").read_text("utf-8").splitlines():
         if line.startswith(f"{key}:"):
             return int(line.split()[1]) * 1024
@@ -70,8 +76,8 @@ async def _main(name: str, limits: Limits) -> None:
         text = source(name)
         gc.collect()
         if can_measure_memory():
-            _RESET.write_text("5", "utf-8")  # the highest size is now the present one
-        before_bytes = _resident_bytes("VmRSS")
+            forget_highest_size()
+        before_bytes = resident_bytes()
         cpu_s, wall_s = time.process_time(), time.monotonic()
         result = await guest.run(text, limits=limits, perform=_perform)
         measured = {
@@ -79,7 +85,7 @@ async def _main(name: str, limits: Limits) -> None:
             "guest_cpu_s": result.usage.cpu_s,
             "process_cpu_s": time.process_time() - cpu_s,
             "wall_s": time.monotonic() - wall_s,
-            "growth_bytes": _resident_bytes("VmHWM") - before_bytes,
+            "growth_bytes": resident_bytes("VmHWM") - before_bytes,
         }
         assert await guest.value("return 'next';", limits=LIMITS) == "next"
     sys.stdout.write(json.dumps(measured))

@@ -12,22 +12,22 @@ from keelbox_sandbox.contract import Call, Event, LogLine, Progress
 pytestmark = pytest.mark.anyio
 
 
-@pytest.mark.parametrize(
-    ("written", "value"),
-    [
-        ("null", None),
-        ("undefined", None),
-        ("true", True),
-        ("''", ""),
-        ("'héllo ☃ 🎉 \\u0000 \\n \"'", 'héllo ☃ 🎉 \0 \n "'),
-        ("0", 0),
-        ("-1.5e300", -1.5e300),
-        ("2 ** 53 - 1", 2**53 - 1),
-        ("[1, [2, [3]], {}]", [1, [2, [3]], {}]),
-        ("{ a: { b: [null, undefined], left_out: undefined } }", {"a": {"b": [None, None]}}),
-        ("Object.create(null, { a: { value: 1, enumerable: true } })", {"a": 1}),
-    ],
-)
+VALUES: list[tuple[str, Any]] = [
+    ("null", None),
+    ("undefined", None),
+    ("true", True),
+    ("''", ""),
+    ("'héllo ☃ 🎉 \\u0000 \\n \"'", 'héllo ☃ 🎉 \0 \n "'),
+    ("0", 0),
+    ("-1.5e300", -1.5e300),
+    ("2 ** 53 - 1", 2**53 - 1),
+    ("[1, [2, [3]], {}]", [1, [2, [3]], {}]),
+    ("{ a: { b: [null, undefined], left_out: undefined } }", {"a": {"b": [None, None]}}),
+    ("Object.create(null, { a: { value: 1, enumerable: true } })", {"a": 1}),
+]
+
+
+@pytest.mark.parametrize(("written", "value"), VALUES)
 async def test_value_comes_back(guest: Guest, written: str, value: Any) -> None:
     returned = await guest.value(f"return {written};")
     assert returned == value

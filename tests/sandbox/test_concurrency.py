@@ -7,9 +7,11 @@ import threading
 import anyio
 import pytest
 from tests.faults import live_isolates
+from tests.hostile import source
 from tests.wall import Answers, Guest, json_reply, program, reply
 
 from keelbox_sandbox.contract import Call, FailureCode, Limits, Op, Reply, RunResult
+from keelbox_sandbox.wasm import WasmSandbox
 
 pytestmark = pytest.mark.anyio
 
@@ -54,13 +56,12 @@ async def test_suspended_runs_finish_while_another_spins(guest: Guest) -> None:
             for number in range(300):
                 asking.start_soon(ask, number)
             await gate.waiting.wait()
-            threads_count = threading.active_count()
+            assert threading.active_count() < 50
             gate.open()
         assert len(values) == 300
         assert spun == []
         spinning.cancel_scope.cancel()
     assert sorted(values) == [[number, "answer"] for number in range(300)]  # type: ignore[type-var]
-    assert threads_count < 50
     assert live_isolates() == []
 
 
@@ -92,8 +93,7 @@ async def test_more_spinning_runs_than_threads_all_end(guest: Guest) -> None:
         for _ in range(20):
             for name in ("spin_forever", "spin_in_awaits", "sort_again_and_again"):
                 tasks.start_soon(spin, name)
-        value = await guest.value(ASK, call=Call(input=1), perform=Answers(json_reply(2)), limits=MANY)
-    assert value == [1, 2]
+        assert await guest.value(ASK, call=Call(input=1), perform=Answers(json_reply(2)), limits=MANY) == [1, 2]
     assert codes == [FailureCode.CPU_EXCEEDED] * 60
 
 
@@ -139,8 +139,6 @@ async def test_same_broken_script_started_twice_at_once(guest: Guest) -> None:
 
 
 async def test_compilation_of_one_script_does_not_hold_up_another(guest: Guest) -> None:
-    from tests.hostile import source
-
     done: list[str] = []
 
     async def slow() -> None:
@@ -173,8 +171,6 @@ async def test_ops_are_performed_on_the_callers_event_loop(guest: Guest) -> None
 
 async def test_closing_one_sandbox_leaves_the_walls_of_another(guest: Guest) -> None:
     """The clock that stops runs is the process's; it goes on as long as anybody needs it."""
-    from keelbox_sandbox.wasm import WasmSandbox
-
     codes: list[FailureCode | None] = []
 
     async def spin() -> None:

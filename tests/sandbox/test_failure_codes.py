@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import anyio
 import pytest
-from tests.wall import LIMITS, Answers, Guest, json_reply, reply
+from tests.wall import Answers, Guest, json_reply, reply
 
 from keelbox_sandbox.contract import Call, Event, FailureCode, Limits, LogLine, Op, OpError, Reply
 
@@ -167,10 +168,8 @@ async def test_module_that_never_finishes_loading_is_a_deadlock(guest: Guest) ->
 
 
 async def test_request_that_takes_too_long(guest: Guest) -> None:
-    from anyio import sleep_forever
-
     async def never(op: Op) -> Reply:
-        await sleep_forever()
+        await anyio.sleep_forever()
         raise AssertionError
 
     result = await guest.exec(
@@ -261,4 +260,3 @@ async def test_next_run_is_right_after_each_failure(guest: Guest) -> None:
         assert result.code is not None
         answers = Answers(json_reply({"ok": 1}))
         assert await guest.value("return (await Http.getJson('http://a.test/')).body.ok;", perform=answers) == 1
-        assert LIMITS.cpu_s > 1

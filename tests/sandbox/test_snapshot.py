@@ -48,21 +48,14 @@ def test_guest_is_up_to_date_with_its_sources() -> None:
     assert snapshot.section(WASM, build.KEY_SECTION) == build.guest_key().encode()
 
 
-def test_same_build_gives_the_same_bytes() -> None:
-    taken = [snapshot.take(build.engine(), build.stdlib()) for _ in range(2)]
-    assert taken[0] == taken[1]
-    assert snapshot.with_section(taken[0], build.KEY_SECTION, build.guest_key().encode()) == WASM
+def test_taken_again_it_has_the_same_bytes() -> None:
+    again = snapshot.take(build.engine(), build.stdlib())
+    assert snapshot.with_section(again, build.KEY_SECTION, build.guest_key().encode()) == WASM
 
 
 def test_nothing_of_the_building_machine_is_in_it() -> None:
     for text in (str(build.ROOT), str(Path.home()), "/tmp/", "zig-cache", "/home/", "site-packages"):
         assert text.encode() not in WASM
-
-
-def test_broken_stdlib_is_refused_with_its_error() -> None:
-    modules = build.stdlib() | {"system/log": "export const x = ;"}
-    with pytest.raises(snapshot.SnapshotError, match="SyntaxError"):
-        snapshot.take(build.engine(), modules)
 
 
 def test_throwing_stdlib_is_refused_with_its_error() -> None:

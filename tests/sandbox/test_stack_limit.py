@@ -19,7 +19,7 @@ RECURSIONS = {
     "proxies": "let p = {}; for (let i = 0; i < 20000; i++) p = new Proxy(p, {}); p.x;",
     "bound functions": "let f = () => 1; for (let i = 0; i < 20000; i++) f = f.bind(null); f();",
     "JSON.parse": "JSON.parse('['.repeat(200000) + ']'.repeat(200000));",
-    "JSON.stringify": "let v = []; for (let i = 0; i < 100000; i++) v = [v]; JSON.stringify(v);",
+    "JSON.stringify": "let v = []; for (let i = 0; i < 40000; i++) v = [v]; JSON.stringify(v);",
     "reviver": "JSON.parse('['.repeat(1000) + ']'.repeat(1000), function f(k, v) { return JSON.parse('[1]', f); });",
     "flat": "let v = []; for (let i = 0; i < 100000; i++) v = [v]; v.flat(Infinity);",
     "eval": "const f = () => eval('f()'); f();",

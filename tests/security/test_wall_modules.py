@@ -7,7 +7,9 @@ import json
 import pytest
 from tests.wall import LIMITS, Answers, Guest
 
-from keelbox_sandbox.contract import FailureCode, Limits, ScriptError
+from keelbox_sandbox.contract import Call, FailureCode, Limits, ScriptError
+from keelbox_sandbox.wasm.engine import get_engine
+from keelbox_sandbox.wasm.program import Module, compile_module
 
 pytestmark = pytest.mark.anyio
 
@@ -57,8 +59,6 @@ async def test_dynamic_imports_are_refused(guest: Guest) -> None:
       for (const name of input) await import(name).then(() => found.push(name), (error) => error.message);
       return found;
     """
-    from keelbox_sandbox.contract import Call
-
     script = guest.script(
         f"import './x.js'; import './lib/x.js'; import './lib/tool.js'; {guest.exec_source(body)}", FILES
     )
@@ -183,9 +183,6 @@ async def test_bytecode_as_source_is_a_syntax_error(guest: Guest, data: str) -> 
 
 
 async def test_compiled_module_as_source_is_a_syntax_error(guest: Guest) -> None:
-    from keelbox_sandbox.wasm.engine import get_engine
-    from keelbox_sandbox.wasm.program import Module, compile_module
-
     compiled, _ = compile_module(get_engine(), "tool.js", OK, LIMITS, 5, float("inf"), lambda isolate: None)
     assert isinstance(compiled, Module)
     assert (await guest.run(compiled.bytecode.decode("latin-1"))).code == FailureCode.LOAD_FAILED

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.wall import Answers, Guest, json_reply, reply
 
-from keelbox_sandbox.contract import Call, FailureCode, OpError
+from keelbox_sandbox.contract import Call, FailureCode, Limits, OpError
 
 pytestmark = pytest.mark.anyio
 
@@ -235,8 +235,6 @@ async def test_thenables_have_one_outcome(guest: Guest, returned: str, outcome: 
 
 
 async def test_thenable_that_never_ends_is_cut(guest: Guest) -> None:
-    from keelbox_sandbox.contract import Limits
-
     body = "const again = { then(resolve) { resolve(again); } }; return again;"
     result = await guest.exec(body, limits=Limits(cpu_s=0.1))
     assert result.code in (FailureCode.CPU_EXCEEDED, FailureCode.MEMORY_EXCEEDED)
@@ -284,6 +282,8 @@ async def test_what_a_tool_is_told_of_its_call_is_frozen(guest: Guest) -> None:
 async def test_globals_of_the_call_are_the_runs_own_copies(guest: Guest) -> None:
     call = Call(session={"x": [1]}, dictionary={"y": {}})
     for _ in range(2):
-        body = "const seen = [session.x.length, dictionary.y.z ?? 0]; dictionary.y.z = 2; session.x.push(2); return seen;"
+        body = (
+            "const seen = [session.x.length, dictionary.y.z ?? 0]; dictionary.y.z = 2; session.x.push(2); return seen;"
+        )
         assert await guest.value(body, call=call) == [1, 0]
     assert call.session == {"x": [1]}

@@ -38,7 +38,46 @@ LISTING = """
   return lines.sort();
 """
 
-ABSENT = ["Atomics", "Buffer", "Bun", "Deno", "SharedArrayBuffer", "WebAssembly", "Worker", "XMLHttpRequest", "argv", "bjson", "clearTimeout", "console", "crypto", "document", "exports", "fetch", "gc", "global", "load", "loadScript", "localStorage", "module", "navigator", "os", "performance", "postMessage", "print", "process", "quit", "read", "require", "scriptArgs", "self", "setImmediate", "setInterval", "setTimeout", "std", "window"]
+ABSENT = [
+    "Atomics",
+    "Buffer",
+    "Bun",
+    "Deno",
+    "SharedArrayBuffer",
+    "WebAssembly",
+    "Worker",
+    "XMLHttpRequest",
+    "argv",
+    "bjson",
+    "clearTimeout",
+    "console",
+    "crypto",
+    "document",
+    "exports",
+    "fetch",
+    "gc",
+    "global",
+    "load",
+    "loadScript",
+    "localStorage",
+    "module",
+    "navigator",
+    "os",
+    "performance",
+    "postMessage",
+    "print",
+    "process",
+    "quit",
+    "read",
+    "require",
+    "scriptArgs",
+    "self",
+    "setImmediate",
+    "setInterval",
+    "setTimeout",
+    "std",
+    "window",
+]
 
 
 @pytest.fixture
