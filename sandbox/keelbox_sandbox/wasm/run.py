@@ -88,6 +88,8 @@ class Run:
         self._isolate: Isolate | None = None
         self.started_s = time.monotonic()
         self.deadline_s = self.started_s + limits.wall_s
+        self._scope_deadline_s = anyio.current_time() + limits.wall_s
+        """The same moment on the event loop's clock."""
         self.cpu_s = 0.0
         """Processor time that compiling took; the isolate counts its own."""
         self._records = Records(limits)
@@ -266,7 +268,7 @@ class Run:
             room_bytes=self._limits.buffer_bytes,
         )  # fmt: skip
         try:
-            with anyio.move_on_after(max(0.0, self.deadline_s - time.monotonic())):
+            with anyio.CancelScope(deadline=self._scope_deadline_s):
                 return self._accepted(await self._perform(op))
         except OpError as error:
             return False, codec.encode({"code": error.code, "message": error.message}), b""

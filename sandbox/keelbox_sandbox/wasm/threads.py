@@ -19,7 +19,7 @@ from anyio.lowlevel import checkpoint, checkpoint_if_cancelled, current_token
 __all__ = ["GuestThreads"]
 
 T = TypeVar("T")
-GIVE_WAY_EVERY_S = 0.001
+GIVE_WAY_EVERY_S = 0.002
 TRY_AGAIN_AFTER_S = 0.1
 
 
@@ -56,7 +56,7 @@ class GuestThreads:
         self._in_vain_s = time.monotonic()
 
     async def give_way(self) -> None:
-        """Let other tasks of the event loop run, once a millisecond: runs that ask for nothing would never do so."""
+        """Let other tasks run, every other millisecond: runs that ask for nothing would never do so."""
         now_s = time.monotonic()
         if now_s - self._gave_way_s < GIVE_WAY_EVERY_S:
             await checkpoint_if_cancelled()
