@@ -75,6 +75,23 @@ async def test_closing_one_sandbox_leaves_the_clock_to_the_others() -> None:
     await second.aclose()
 
 
+async def test_closing_does_not_wait_for_other_sandboxes(guest: Guest) -> None:
+    """Runs that follow each other without a pause keep the clock's thread; closing another sandbox must not wait for it."""
+    closed = anyio.Event()
+
+    async def busy() -> None:
+        while not closed.is_set():
+            await guest.value("for (let i = 0; i < 20000; i++); return 1;")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(busy)
+        for _ in range(10):
+            other = WasmSandbox()
+            await other.run(ONE, Call(), Limits(), no_op)
+            await other.aclose()
+        closed.set()
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_limits_hold_in_a_forked_child(tmp_path: Path) -> None:
     """The child has no thread of its parent's: it makes its own engine and clock, and its parent's sandbox says so."""

@@ -36,6 +36,9 @@ WASM_STACK_BYTES = 10 * 1024 * 1024
 (``stack_kib``) is counted on its C stack in linear memory; of deep recursion in the engine's parsers, 512 KiB there are
 up to 9 MiB here (the recursion tests)."""
 
+SETTLE_S = 0.5
+"""The ticking thread ends within a tick, unless it is needed again."""
+
 RANDOM_BYTES_MAX = 4096
 
 
@@ -237,7 +240,7 @@ class _Ticker:
             if thread is not None:
                 self._hurry.set()
         if thread is not None:
-            thread.join()
+            thread.join(SETTLE_S)  # a run of another sandbox that begins just now keeps it
 
     def _tick(self) -> None:
         idle_count = 0
