@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from keelbox_sandbox.wasm import abi, capi, isolate
 from keelbox_sandbox.wasm.isolate import Isolate
 
-__all__ = ["FIELDS", "flip_bits", "live_isolates", "memory_bytes", "poke", "set_field", "spoil_state"]
+__all__ = ["FIELDS", "flip_bits", "live_isolates", "memory_bytes", "poke", "set_field", "spoil_calls", "spoil_state"]
 
 FIELDS = tuple(abi.State._fields)
 """The state block's fields in order, each a u32."""
@@ -64,3 +64,19 @@ def spoil_state(spoil: Callable[[Isolate, int], None]) -> Generator[None]:
         yield
     finally:
         Isolate.state = original  # type: ignore[method-assign]
+
+
+@contextmanager
+def spoil_calls(spoil: Callable[[Isolate], None]) -> Generator[None]:
+    """Before each call into a guest (compile, inspect, start, resume), ``spoil(guest)``."""
+    original = Isolate.begin
+
+    def spoiled(self: Isolate, function: str, *arguments: int) -> None:
+        spoil(self)
+        original(self, function, *arguments)
+
+    Isolate.begin = spoiled  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Isolate.begin = original  # type: ignore[method-assign]

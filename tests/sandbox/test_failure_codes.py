@@ -162,6 +162,10 @@ async def test_promise_that_never_settles_is_a_deadlock(guest: Guest) -> None:
     assert result.usage.wall_s < 60
 
 
+async def test_promise_that_nobody_waits_for_is_no_deadlock(guest: Guest) -> None:
+    assert await guest.value("new Promise(() => {}).then(() => 1); return 'done';") == "done"
+
+
 async def test_module_that_never_finishes_loading_is_a_deadlock(guest: Guest) -> None:
     result = await guest.run("await new Promise(() => {}); export const exec = () => 1;")
     assert result.code == FailureCode.DEADLOCK

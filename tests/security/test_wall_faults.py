@@ -6,7 +6,7 @@ import random
 
 import anyio
 import pytest
-from tests.faults import FIELDS, flip_bits, live_isolates, memory_bytes, set_field, spoil_state
+from tests.faults import FIELDS, flip_bits, live_isolates, memory_bytes, set_field, spoil_calls, spoil_state
 from tests.wall import Guest, json_reply, program
 
 from keelbox_sandbox.contract import FailureCode, Limits, Op, Reply, RunResult
@@ -56,12 +56,26 @@ async def run_with_flips(guest: Guest, seed: int) -> RunResult:
         return await guest.run(program("use_many_built_ins"), limits=LIMITS, perform=perform)
 
 
+async def run_with_flips_before_calls(guest: Guest, seed: int) -> RunResult:
+    """Faults before a call: also while a module is compiled, and in the image that a fresh instance starts from."""
+    generator = random.Random(seed)
+    count = generator.choice((1, 16, 256, 2048))
+
+    def spoil(isolate: Isolate) -> None:
+        flip_bits(isolate, generator, count)
+
+    source = f"// {seed}\n{program('use_many_built_ins')}"  # compiled anew for each seed
+    with spoil_calls(spoil):
+        return await guest.run(source, limits=LIMITS, perform=answer)
+
+
 async def flips(guest: Guest, seeds: range) -> set[FailureCode | None]:
     expected = await honest(guest)
     assert expected.code is None, expected.message
     codes: set[FailureCode | None] = set()
     for seed in seeds:
-        result = await run_with_flips(guest, seed)
+        run = run_with_flips_before_calls if seed % 3 == 1 else run_with_flips
+        result = await run(guest, seed)
         check(result)
         codes.add(result.code)
         if seed % 50 == 0:

@@ -6,7 +6,7 @@ import pytest
 from tests.hostile import CLEAN, ENDS, SOURCES, source
 from tests.wall import Answers, Guest, json_reply
 
-from keelbox_sandbox.contract import FailureCode, Limits, RunResult
+from keelbox_sandbox.contract import FailureCode, Limits, RunResult, ScriptError
 
 pytestmark = pytest.mark.anyio
 
@@ -56,6 +56,19 @@ async def test_source_that_is_hard_to_compile_is_cut(guest: Guest, name: str) ->
     assert result.code in (FailureCode.LOAD_FAILED, FailureCode.CPU_EXCEEDED, FailureCode.MEMORY_EXCEEDED)
     check_kind(result) if result.code != FailureCode.LOAD_FAILED else None
     assert result.usage.cpu_s > 0
+    await check_honest(guest)
+
+
+@pytest.mark.parametrize("how", ["gather", "inspect"])
+async def test_looking_at_a_script_is_cut_too(guest: Guest, how: str) -> None:
+    """Nothing of a tool is parsed outside the limits, also where it is not run."""
+    text = source("compile_many_private_names")
+    with pytest.raises(ScriptError) as caught:
+        if how == "gather":
+            await guest.sandbox.gather("tool.js", lambda name: text, Limits(cpu_s=0.1))
+        else:
+            await guest.sandbox.inspect(guest.script(text), Limits(cpu_s=0.1))
+    assert caught.value.code == FailureCode.CPU_EXCEEDED
     await check_honest(guest)
 
 
