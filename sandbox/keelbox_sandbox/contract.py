@@ -365,7 +365,7 @@ class Sandbox(Protocol):
             perform: carries out one op. Raises `OpError` for what the script may know; anything else that it raises
                 ends the run as ``host-error``.
             observe: told of each log line, staged write, progress and refused op, in order, before the next op is
-                performed and before ``run`` returns.
+                performed and before ``run`` returns. If it raises, that is logged, and it is told no more of this run.
 
         A cancelled ``run`` stops the guest first, then lets the cancellation through; nothing is left behind.
         """

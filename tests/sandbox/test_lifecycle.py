@@ -170,9 +170,22 @@ async def test_a_request_that_was_never_sent_is_told_of(guest: Guest) -> None:
     assert answers.ops == []
 
 
+async def test_an_observer_that_fails_does_not_fail_the_run(guest: Guest, caplog: pytest.LogCaptureFixture) -> None:
+    seen: list[object] = []
+
+    def observe(event: object) -> None:
+        seen.append(event)
+        raise ValueError("the observer's own fault")
+
+    result = await guest.exec("Log.info('one'); Log.info('two'); return 3;", observe=observe)
+    assert (result.code, result.value, len(result.logs), len(seen)) == (None, 3, 2, 1)
+    assert "observer" in caplog.text
+
+
 async def test_a_long_call_lets_other_tasks_run(guest: Guest) -> None:
     """A guest call that begins on the event loop moves away from it when it takes long."""
     turns = 0
+    codes: list[str | None] = []
 
     async def count() -> None:
         nonlocal turns
@@ -182,7 +195,7 @@ async def test_a_long_call_lets_other_tasks_run(guest: Guest) -> None:
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(count)
-        result = await guest.run(program("spin_forever"), limits=Limits(cpu_s=0.3))
+        codes.append((await guest.run(program("spin_forever"), limits=Limits(cpu_s=0.3))).code)
         tasks.cancel_scope.cancel()
-    assert result.code == "cpu-exceeded"
+    assert codes == ["cpu-exceeded"]
     assert turns > 10

@@ -134,7 +134,7 @@ def compile_module(
     header = start_header(limits).pack(bytes(32), 0, 0)
 
     def work(isolate: Isolate) -> Module | RunFailure:
-        isolate.write_buffer(header, name.encode() + b"\0", text + b"\0")
+        isolate.write_buffer(header, name.encode("utf-8", "replace") + b"\0", text + b"\0")
         state = isolate.enter("compile", isolate.buffer_address, isolate.room_bytes, len(text))
         if state.phase == Phase.DONE:
             bytecode, imports = isolate.read_buffer(*state.part_bytes[:2])

@@ -228,8 +228,7 @@ class Run:
                 self._writes.append(event)
             elif isinstance(event, RefusedOp):
                 self._refused.append(event)
-            if self._observe is not None:
-                self._observe(event)
+            self._tell(event)
         ended = step.crash is not None or state.phase != Phase.SUSPENDED
         if ended and state.logs_dropped_count:
             line = LogLine(
@@ -238,8 +237,16 @@ class Run:
                 f"(log_lines_count {self._limits.log_lines_count}, log_kib {self._limits.log_kib:g})",
             )
             self._logs.append(line)
-            if self._observe is not None:
-                self._observe(line)
+            self._tell(line)
+
+    def _tell(self, event: Event) -> None:
+        if self._observe is None:
+            return
+        try:
+            self._observe(event)
+        except Exception:
+            _LOG.exception("the observer of a run failed, and is told no more of it")
+            self._observe = None
 
     async def _answer(self, step: _Step) -> tuple[bool, bytes, bytes | bytearray | memoryview] | RunFailure:
         """Have the op performed, within the run's wall time."""
@@ -271,7 +278,8 @@ class Run:
             with anyio.CancelScope(deadline=self._scope_deadline_s):
                 return self._accepted(await self._perform(op))
         except OpError as error:
-            return False, codec.encode({"code": error.code, "message": error.message}), b""
+            message = error.message.encode("utf-8", "replace").decode()
+            return False, codec.encode({"code": error.code, "message": message}), b""
         except Exception as error:
             # Without its text and trace: whoever performs has the error, and knows what in it is secret.
             _LOG.debug("an operation of %s could not be performed: %s", self._script.entry, type(error).__name__)
