@@ -11,10 +11,13 @@ __all__ = ["ABI_VERSION", "STATE_BYTES", "Failure", "Phase", "Record", "StartHea
 
 ABI_VERSION = 1
 
-_STATE = struct.Struct("<19I")
+_STATE = struct.Struct("<21I")
 STATE_BYTES = _STATE.size
 INTERRUPT_OFFSET = 8
 """Where the host writes 1 to make the guest stop at its next poll."""
+
+CLOCK_OFFSET = 76
+"""Where the host writes the time: microseconds since 1970, whole milliseconds, as two u32."""
 
 _LIMITS = struct.Struct("<12I")
 SEED_BYTES = 32
@@ -82,6 +85,8 @@ class State(NamedTuple):
     memory_refusals_count: int
     requests_count: int
     logs_dropped_count: int
+    clock_low: int
+    clock_high: int
 
     @property
     def part_bytes(self) -> tuple[int, int, int]:

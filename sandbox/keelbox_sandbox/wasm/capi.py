@@ -9,22 +9,19 @@ are integers; 0 is NULL.
 from __future__ import annotations
 
 import ctypes
-from ctypes import POINTER, Structure, byref, c_bool, c_char_p, c_int64, c_size_t, c_uint8, c_uint64, c_void_p
+from ctypes import Structure, byref, c_bool, c_int64, c_size_t, c_uint8, c_uint64, c_void_p
 from typing import Any
 
 from wasmtime import _bindings  # the one place that loads the library
 
 __all__ = [
-    "EPOCH_CALLBACK", "HOST_FUNCTION", "UPDATE_CONTINUE", "UPDATE_YIELD", "Extern", "Instance", "RawValues", "Value",
-    "call_async", "caller_context", "caller_export", "config_async_stack_size", "context_set_epoch_deadline",
-    "epoch_callback", "error_new", "future_delete", "future_poll", "increment_epoch", "instance_export", "instantiate",
-    "linker_define", "memory_data", "memory_grow", "memory_size", "new_pointer", "store_context", "store_delete",
-    "store_limiter", "store_new", "take_error", "take_trap", "trap_new",
+    "Extern", "Instance", "Value", "call_async", "config_async_stack_size", "context_set_epoch_deadline", "epoch_yield",
+    "future_delete", "future_poll", "increment_epoch", "instance_export", "instantiate", "memory_data", "memory_grow",
+    "memory_size", "new_pointer", "store_context", "store_delete", "store_limiter", "store_new", "take_error",
+    "take_trap",
 ]  # fmt: skip
 
 _dll: Any = _bindings.__dict__["dll"]
-UPDATE_CONTINUE = 0
-UPDATE_YIELD = 1
 
 
 class Instance(Structure):
@@ -50,10 +47,6 @@ class Value(Structure):
     _fields_ = (("kind", c_uint8), ("i32", c_uint64), ("rest", c_uint64 * 2))
 
 
-RawValues = c_uint64 * 4
-"""Two wasmtime_val_raw_t (16 bytes each), as host functions get them; an i32 lies in the low half of the first word."""
-
-
 def _function(name: str, result: Any, *arguments: Any) -> Any:
     function = _dll[name]
     function.restype = result
@@ -61,16 +54,13 @@ def _function(name: str, result: Any, *arguments: Any) -> Any:
     return function
 
 
-EPOCH_CALLBACK = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_void_p, POINTER(c_uint64), POINTER(c_uint8))
-HOST_FUNCTION = ctypes.CFUNCTYPE(c_void_p, c_void_p, c_void_p, c_void_p, c_size_t)
-
 config_async_stack_size = _function("wasmtime_config_async_stack_size_set", None, c_void_p, c_uint64)
 store_new = _function("wasmtime_store_new", c_void_p, c_void_p, c_void_p, c_void_p)
 store_context = _function("wasmtime_store_context", c_void_p, c_void_p)
 store_limiter = _function("wasmtime_store_limiter", None, c_void_p, c_int64, c_int64, c_int64, c_int64, c_int64)
 store_delete = _function("wasmtime_store_delete", None, c_void_p)
 context_set_epoch_deadline = _function("wasmtime_context_set_epoch_deadline", None, c_void_p, c_uint64)
-epoch_callback = _function("wasmtime_store_epoch_deadline_callback", None, c_void_p, EPOCH_CALLBACK, c_void_p, c_void_p)
+epoch_yield = _function("wasmtime_context_epoch_deadline_async_yield_and_update", None, c_void_p, c_uint64)
 increment_epoch = _function("wasmtime_engine_increment_epoch", None, c_void_p)
 instantiate = _function("wasmtime_instance_pre_instantiate", c_void_p, c_void_p, c_void_p, c_void_p, c_void_p)
 instance_export = _function(
@@ -84,14 +74,6 @@ future_delete = _function("wasmtime_call_future_delete", None, c_void_p)
 memory_data = _function("wasmtime_memory_data", c_void_p, c_void_p, c_void_p)
 memory_size = _function("wasmtime_memory_data_size", c_size_t, c_void_p, c_void_p)
 memory_grow = _function("wasmtime_memory_grow", c_void_p, c_void_p, c_void_p, c_uint64, c_void_p)
-error_new = _function("wasmtime_error_new", c_void_p, c_char_p)
-trap_new = _function("wasmtime_trap_new", c_void_p, c_char_p, c_size_t)
-linker_define = _function(
-    "wasmtime_linker_define_func_unchecked", c_void_p, c_void_p, c_char_p, c_size_t, c_char_p, c_size_t, c_void_p,
-    HOST_FUNCTION, c_void_p, c_void_p,
-)  # fmt: skip
-caller_export = _function("wasmtime_caller_export_get", c_bool, c_void_p, c_char_p, c_size_t, c_void_p)
-caller_context = _function("wasmtime_caller_context", c_void_p, c_void_p)
 _error_message = _function("wasmtime_error_message", None, c_void_p, c_void_p)
 _error_delete = _function("wasmtime_error_delete", None, c_void_p)
 _trap_message = _function("wasm_trap_message", None, c_void_p, c_void_p)

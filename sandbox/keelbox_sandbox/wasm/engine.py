@@ -1,20 +1,18 @@
 """The engine: wasmtime configured for untrusted guests, the guest module, and the clock that stops runs.
 
-One engine serves the process. It holds what all runs share and none can change: the compiled guest, the two imports,
-and the epoch.
+One engine serves the process. It holds what all runs share and none can change: the compiled guest and the epoch.
 
 The epoch is wasmtime's hard stop: compiled code compares a counter at each function entry and loop turn, inside the
 engine's built-ins as anywhere. A thread raises the counter every `TICK_S` while guests run; at each tick the running
-guest's own thread asks its run whether it may go on (`Isolate.at_tick`), with exact processor and wall time. So a run
-that is merely kept waiting by others is never cut for it.
+guest comes back to the thread that runs it, which decides with exact processor and wall time whether it may go on
+(`Isolate.at_tick`). So a run that is merely kept waiting by others is never cut for it, and no code of the host runs
+inside a guest call, where an exception (of a signal handler, say) would have nowhere to go.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,8 +36,6 @@ up to 9 MiB here (the recursion tests)."""
 
 SETTLE_S = 0.5
 """The ticking thread ends within a tick, unless it is needed again."""
-
-RANDOM_BYTES_MAX = 4096
 
 
 class GuestMissingError(RuntimeError):
@@ -90,9 +86,7 @@ class Engine:
         self.code_from = ""
         """``cache`` or ``compiled``: where this process got the guest's code from."""
         self.module = self._load()
-        self._keep: list[Any] = []
         self._linker = wasmtime.Linker(self.engine)
-        self._define_imports()
         self._pre = self._linker.instantiate_pre(self.module)
         self.pre_address = _address(self._pre)
         self.layout = self._measure()
@@ -128,39 +122,6 @@ class Engine:
             code_cache.store(folder, name, bytes(module.serialize()))
         return module
 
-    def _define_imports(self) -> None:
-        def guarded(body: Callable[[int, Any], None]) -> Any:
-            def host_function(data: int, caller: int, values: int, count: int) -> int:
-                try:
-                    body(caller, capi.RawValues.from_address(values))
-                except BaseException:
-                    text = b"an import of the guest failed"
-                    return int(capi.trap_new(text, len(text)))
-                return 0
-
-            callback = capi.HOST_FUNCTION(host_function)
-            self._keep.append(callback)
-            return callback
-
-        i32, i64 = wasmtime.ValType.i32(), wasmtime.ValType.i64()
-        for name, kind, body in (
-            ("clock", wasmtime.FuncType([], [i64]), _clock),
-            ("random", wasmtime.FuncType([i32, i32], []), _random),
-        ):
-            error = capi.linker_define(
-                _address(self._linker),
-                b"keelbox",
-                7,
-                name.encode(),
-                len(name),
-                _address(kind),
-                guarded(body),
-                None,
-                None,
-            )
-            if error:
-                raise RuntimeError(capi.take_error(error))
-
     def _measure(self) -> Layout:
         store = wasmtime.Store(self.engine)
         store.set_epoch_deadline(1 << 40)
@@ -190,23 +151,6 @@ def _address(owner: Any) -> int:
     import ctypes
 
     return int(ctypes.cast(owner.ptr(), ctypes.c_void_p).value or 0)
-
-
-def _clock(caller: int, values: Any) -> None:
-    values[0] = int(time.time() * 1000) * 1000  # no finer than a millisecond (SECURITY R18)
-
-
-def _random(caller: int, values: Any) -> None:
-    import ctypes
-
-    address, count = values[0] & 0xFFFFFFFF, values[2] & 0xFFFFFFFF
-    memory = capi.Extern()
-    if not capi.caller_export(caller, b"memory", 6, ctypes.byref(memory)):
-        raise RuntimeError("the guest has no memory")
-    context = capi.caller_context(caller)
-    if count > RANDOM_BYTES_MAX or address + count > capi.memory_size(context, memory.of):
-        raise ValueError("random outside the guest's memory")
-    ctypes.memmove(capi.memory_data(context, memory.of) + address, os.urandom(count), count)
 
 
 class _Ticker:

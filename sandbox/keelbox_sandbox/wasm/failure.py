@@ -14,7 +14,7 @@ from .isolate import CrashError, Stop
 __all__ = ["MISSING_HINTS", "RunFailure", "from_crash", "from_report", "from_stop", "unmakeable"]
 
 _TEXT_CHARACTERS = 16384
-_FRAME = re.compile(r"^\s*at (?:(?P<name>.*?) \()?(?P<file>[^()\s][^()]*?):(?P<line>\d+):(?P<column>\d+)\)?$")
+_FRAME = re.compile(r"^\s*at (?:(?P<name>.*?) \()?(?P<file>[^()\s][^()]*?):(?P<line>\d{1,7}):(?P<column>\d{1,7})\)?$")
 
 _CODES = {
     Failure.THREW: FailureCode.THREW,

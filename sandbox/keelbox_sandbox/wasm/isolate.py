@@ -13,7 +13,6 @@ import ctypes
 import math
 import struct
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, TypeAlias
@@ -104,7 +103,6 @@ class Isolate:
         self._context = capi.store_context(self._store)
         maximum = layout.memory_bytes + self.room_bytes + heap_bytes + outbox_bytes + OVERHEAD_BYTES
         capi.store_limiter(self._store, maximum, -1, 1, -1, 1)
-        capi.epoch_callback(self._store, _on_epoch, id(self), None)
         capi.context_set_epoch_deadline(self._context, 1)
         self._trap = capi.new_pointer()
         self._instance = capi.Instance()
@@ -126,6 +124,7 @@ class Isolate:
             self.close()
             raise
         self._base: int = capi.memory_data(self._context, self._memory.of)
+        capi.epoch_yield(self._context, 1)  # from now on the guest comes back to us at each tick
 
     def close(self) -> None:
         """Drop the instance and its memory, and with them a call that has not ended. Safe to call twice."""
@@ -176,17 +175,30 @@ class Isolate:
         engine.entered()
         self._entered_ns = time.thread_time_ns()
         self._yield_after_ns = YIELD_AFTER_S * 1e9 if may_yield else math.inf
+        self._set_clock()
+        ended = False
+        verdict = Verdict.GO_ON
         try:
-            ended: bool = capi.future_poll(self._future)
+            # No code of ours runs inside the guest's call: what a signal handler raises comes up here.
+            while verdict is Verdict.GO_ON and not (ended := capi.future_poll(self._future)):
+                verdict = self.at_tick()
+                self._set_clock()
         finally:
             used_ns = time.thread_time_ns() - self._entered_ns
             self.cpu_ns += used_ns
             self._cpu_left_ns -= used_ns
             engine.left()
+        if verdict is Verdict.END:
+            self._end_call()  # unwinds the guest
+            raise CrashError("stopped by the host")
         if ended:
             self._end_call()
             self._check(self._error.value)
         return ended
+
+    def _set_clock(self) -> None:
+        now_us = int(time.time() * 1000) * 1000
+        ctypes.memmove(self._base + self._state_address + abi.CLOCK_OFFSET, now_us.to_bytes(8, "little"), 8)
 
     def _end_call(self) -> None:
         future, self._future = self._future, None
@@ -249,8 +261,15 @@ class Isolate:
             address = following
         raise CrashError("the guest's outbox is larger than its limits allow, or runs in a circle")
 
+    def settle_account(self) -> None:
+        """Judge the call that has ended by the same limits as at a tick: many short ones may have had none."""
+        if self.stop is None and self._cpu_left_ns < 0:
+            self.stop = Stop("cpu-exceeded", time.monotonic())
+        elif self.stop is None and time.monotonic() > self._wall_deadline_s:
+            self.stop = Stop("time-exceeded", time.monotonic())
+
     def at_tick(self) -> Verdict:
-        """Asked at each tick while the guest runs, in its own thread."""
+        """What becomes of the guest, which came back at a tick."""
         now_s = time.monotonic()
         if self.stop is None:
             used_ns = time.thread_time_ns() - self._entered_ns
@@ -293,22 +312,7 @@ class Isolate:
 
 
 _isolates: dict[int, Isolate] = {}
-
-
-def _epoch(context: int, data: int, delta: Any, kind: Any) -> int:
-    try:
-        isolate = _isolates.get(data)
-        verdict = Verdict.END if isolate is None else isolate.at_tick()
-        if verdict is not Verdict.END:
-            delta[0] = 1
-            kind[0] = capi.UPDATE_YIELD if verdict is Verdict.YIELD else capi.UPDATE_CONTINUE
-            return 0
-    except BaseException:  # noqa: S110 - nothing may unwind through the guest's frames; the guest ends below
-        pass
-    return int(capi.error_new(b"stopped by the host"))
-
-
-_on_epoch: Callable[..., Any] = capi.EPOCH_CALLBACK(_epoch)
+"""Those that are open: memory that somebody must give back."""
 
 
 def _unpack(layout: struct.Struct, data: bytes | memoryview, at: int) -> tuple[int, ...]:

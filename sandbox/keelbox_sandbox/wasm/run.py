@@ -194,6 +194,10 @@ class Run:
         except CrashError as error:
             crash = error
         step = _Step(isolate.state(), crash=crash)
+        isolate.settle_account()
+        if crash is None and isolate.stop is not None and step.state.phase != Phase.FAILED:
+            # A script can swallow the soft stop, and go on where no tick falls; it is over all the same.
+            step.crash = crash = CrashError("stopped by the host")
         try:
             # Also after a crash: what was logged and staged before it is still in memory, if that can be read.
             for event in self._records.events(isolate.read_outbox(step.state.outbox_address, self._outbox_bytes())):

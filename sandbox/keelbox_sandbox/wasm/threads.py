@@ -36,6 +36,17 @@ class _Job:
         self.error: BaseException | None = None
 
 
+async def _end_of(job: _Job) -> None:
+    """Wait until the worker has let go of the job, whatever happens: until then what it works on must not be freed.
+
+    A shield does not hold off a bare cancellation of the task (a second Ctrl-C, nested time-outs): the first one is on
+    its way out anyway, so further ones add nothing.
+    """
+    while not job.done.is_set():
+        with contextlib.suppress(anyio.get_cancelled_exc_class()), anyio.CancelScope(shield=True):
+            await job.done.wait()
+
+
 class GuestThreads:
     """Runs functions in at most ``count`` threads; a further call waits for a free one."""
 
@@ -79,10 +90,9 @@ class GuestThreads:
         try:
             await job.done.wait()
         except BaseException:
-            if not job.claim.acquire(blocking=False) and not job.done.is_set():
+            if not job.claim.acquire(blocking=False):
                 stop()
-                with anyio.CancelScope(shield=True):
-                    await job.done.wait()
+                await _end_of(job)
             raise
         finally:
             self._open_count -= 1

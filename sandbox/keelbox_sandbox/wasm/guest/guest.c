@@ -130,10 +130,7 @@ static uint32_t take_header(uint32_t address, uint32_t room_bytes) {
     JS_SetMaxStackSize(rt, limits.stack_bytes);
     /* A collection touches every object of the snapshot, and each touched page becomes this run's own: none before it pays. */
     JS_SetGCThreshold(rt, limits.heap_bytes / 4);
-    memcpy(random_state, limits.seed, 16);
-    random_state[0] |= 1; /* never all zero */
-    memcpy(next_uuid, limits.seed + 16, 16);
-    next_uuid_ready = 1;
+    random_start();
     return sizeof limits;
 }
 

@@ -13,15 +13,12 @@
 #include <stdint.h>
 #include "quickjs.h"
 
-#define IMPORT(name) __attribute__((import_module("keelbox"), import_name(name)))
 #define EXPORT(name) __attribute__((export_name(name)))
 
 #define ABI_VERSION 1
 #define OP_HEAD_BYTES_MAX (128 * 1024) /* run.py has the same */
 
-/* The two imports. Nothing else is imported: no WASI, no files, no environment. */
-IMPORT("clock") int64_t host_clock_us(void);              /* microseconds since 1970, whole milliseconds */
-IMPORT("random") void host_random(uint8_t *to, uint32_t n); /* fills n bytes from the host's random source */
+/* The module imports nothing: no WASI, no files, no environment. The clock and the random seed lie in memory. */
 
 /* What the guest is doing; the host reads it after each call. */
 enum phase { PHASE_NEW = 0, PHASE_SUSPENDED = 1, PHASE_DONE = 2, PHASE_FAILED = 3 };
@@ -46,6 +43,7 @@ struct state {
     uint32_t memory_refusals_count; /* allocations that the heap limit refused */
     uint32_t requests_count;
     uint32_t logs_dropped_count;
+    uint32_t clock_low, clock_high; /* written by the host before each call and at each tick: microseconds since 1970 */
 };
 
 enum failure {
@@ -59,7 +57,7 @@ struct start_header {
     uint32_t heap_bytes, stack_bytes, buffer_bytes, return_bytes;
     uint32_t log_bytes, log_lines_count, requests_count, message_bytes;
     uint32_t writes_count, staged_bytes, dictionary_bytes, session_bytes;
-    uint8_t seed[32];         /* 16 for Math.random, 16 for the first UUID */
+    uint8_t seed[32];         /* from the host's random source; Math.random and the UUIDs of the run come from it */
     uint32_t modules_count, call_bytes;
 };
 
@@ -116,8 +114,6 @@ extern JSValue settled_value, settled_dictionary, settled_session;
 void report(enum failure failure, const struct text texts[3]); /* ends the run; puts the texts into the buffer */
 void report_error(enum failure failure, JSValue error);       /* the same, of a thrown value; takes it over */
 extern JSValue describe_function; /* the stdlib's: (failure, error) -> reports it */
-extern uint32_t random_state[4];
-extern uint8_t next_uuid[16];
-extern int next_uuid_ready;
+void random_start(void); /* takes the header's seed */
 
 #endif

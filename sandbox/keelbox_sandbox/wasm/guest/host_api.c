@@ -8,9 +8,6 @@ enum write_refusal { WRITE_SEALED = 1, WRITE_TOO_MANY = 2, WRITE_TOO_LARGE = 3, 
 
 int run_settled, run_failed;
 JSValue settled_value, settled_dictionary, settled_session, describe_function;
-uint32_t random_state[4];
-uint8_t next_uuid[16];
-int next_uuid_ready;
 
 static JSValue pending[2]; /* resolve, reject of the op that the host performs */
 static int is_pending;
@@ -261,9 +258,47 @@ static JSValue host_refused(JSContext *c, JSValueConst self, int argc, JSValueCo
     return to_outbox_sparingly(c, RECORD_REFUSED, argv, 4);
 }
 
+static uint32_t random_state[4], random_counter, random_used;
+static uint8_t random_block[64];
+
 static uint32_t rotl(uint32_t x, int k) { return x << k | x >> (32 - k); }
 
-static uint32_t next_random(void) { /* xoshiro128++, seeded by the host in each run */
+/* The next 64 bytes of the ChaCha20 key stream (RFC 8439) under the run's seed: as good as the host's own random source, with no call to it. */
+static void random_next_block(void) {
+    uint32_t in[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574}, x[16];
+    memcpy(in + 4, limits.seed, 32);
+    in[12] = random_counter++;
+    memcpy(x, in, sizeof x);
+    for (int i = 0; i < 10; i++) {
+        static const uint8_t quarters[8][4] = {{0, 4, 8, 12}, {1, 5, 9, 13}, {2, 6, 10, 14}, {3, 7, 11, 15},
+                                               {0, 5, 10, 15}, {1, 6, 11, 12}, {2, 7, 8, 13}, {3, 4, 9, 14}};
+        for (int q = 0; q < 8; q++) {
+            uint32_t *a = x + quarters[q][0], *b = x + quarters[q][1], *c = x + quarters[q][2], *d = x + quarters[q][3];
+            *a += *b; *d = rotl(*d ^ *a, 16);
+            *c += *d; *b = rotl(*b ^ *c, 12);
+            *a += *b; *d = rotl(*d ^ *a, 8);
+            *c += *d; *b = rotl(*b ^ *c, 7);
+        }
+    }
+    for (int i = 0; i < 16; i++) x[i] += in[i];
+    memcpy(random_block, x, sizeof x);
+    random_used = 0;
+}
+
+static void random_bytes(void *to, uint32_t n) { /* n divides 64 */
+    if (random_used + n > sizeof random_block) random_next_block();
+    memcpy(to, random_block + random_used, n);
+    random_used += n;
+}
+
+void random_start(void) {
+    random_counter = 0;
+    random_used = sizeof random_block;
+    random_bytes(random_state, sizeof random_state);
+    random_state[0] |= 1; /* never all zero */
+}
+
+static uint32_t next_random(void) { /* xoshiro128++ */
     uint32_t *s = random_state, result = rotl(s[0] + s[3], 7) + s[0], t = s[1] << 9;
     s[2] ^= s[0]; s[3] ^= s[1]; s[1] ^= s[2]; s[0] ^= s[3]; s[2] ^= t; s[3] = rotl(s[3], 11);
     return result;
@@ -276,8 +311,8 @@ static JSValue host_random_number(JSContext *c, JSValueConst self, int argc, JSV
 
 static JSValue host_uuid(JSContext *c, JSValueConst self, int argc, JSValueConst *argv) {
     static const char hex[] = "0123456789abcdef";
-    if (!next_uuid_ready) host_random(next_uuid, 16);
-    next_uuid_ready = 0;
+    uint8_t next_uuid[16];
+    random_bytes(next_uuid, sizeof next_uuid);
     next_uuid[6] = (next_uuid[6] & 0x0F) | 0x40;
     next_uuid[8] = (next_uuid[8] & 0x3F) | 0x80;
     char text[36], *p = text;
