@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import traceback
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -318,13 +318,13 @@ class _Run:
             stack=None if result.stack is None else self.scrub(result.stack),
             location=result.location,
             result=result.value if result.code is None else None,
-            messages=messages,
+            messages=tuple({message.id: message for message in messages}.values()) if committed else messages,
             logs=self.scrub_lines(result.logs),
             certificate=Certificate(
                 run_id=self.terms.run_id,
                 effects=effects_of(records, committed=committed),
                 ops=records,
-                writes=tuple(_write_record(write, committed=committed) for write in result.writes),
+                writes=self.write_records(result.writes, messages if committed else ()),
                 usage=result.usage,
                 walls=result.walls,
                 logs_count=Counter(line.level for line in result.logs),
@@ -333,6 +333,16 @@ class _Run:
         if self.terms.on_end is not None:
             self.terms.on_end(outcome)
         return outcome
+
+    def write_records(self, writes: Sequence[Write], stored: Sequence[Message]) -> tuple[WriteRecord, ...]:
+        """Say of each write whether it is in the conversation: one with the request id of an earlier message is not."""
+        if not stored:
+            return tuple(_write_record(write, committed=False) for write in writes)
+        run_id = self.terms.run_id
+        return tuple(
+            _write_record(write, committed=message.run_id == run_id and message.content == write.content)
+            for write, message in zip(writes, stored, strict=True)
+        )
 
     def explain(self, fault: Exception) -> tuple[str, str | None]:
         if isinstance(fault, KeelboxError):

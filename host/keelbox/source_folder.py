@@ -31,6 +31,8 @@ def module_name_problem(name: str) -> str | None:
         return "has a backslash; write /"
     if not name.isprintable():
         return "has a character that cannot be printed"
+    if ":" in name:
+        return "has a colon"
     if name.startswith("/"):
         return "is an absolute path"
     parts = name.split("/")

@@ -7,7 +7,8 @@ Glossary:
     write: a conversation message that the script asked for; nothing is written by the sandbox itself.
 
 Invariants that every runtime keeps:
-    1. ``run`` returns a `RunResult` for whatever the script does; it raises only when it was cancelled.
+    1. ``run`` returns a `RunResult` for whatever the script does; it raises only when it was cancelled, or
+       what ``observe`` raised.
     2. Logs and writes are reported in the order in which the script made them, also when the run was cut.
     3. Nothing of one run is visible in another.
     4. ``perform`` is awaited on the caller's event loop and never twice at once for one run.
@@ -365,7 +366,7 @@ class Sandbox(Protocol):
             perform: carries out one op. Raises `OpError` for what the script may know; anything else that it raises
                 ends the run as ``host-error``.
             observe: told of each log line, staged write, progress and refused op, in order, before the next op is
-                performed and before ``run`` returns. If it raises, that is logged, and it is told no more of this run.
+                performed and before ``run`` returns. If it raises, the run is ended and ``run`` raises the same.
 
         A cancelled ``run`` stops the guest first, then lets the cancellation through; nothing is left behind.
         """

@@ -29,6 +29,17 @@ async def test_clean_return_commits_the_writes(sandbox: WasmSandbox) -> None:
     assert [(write.bytes_count, write.committed) for write in outcome.certificate.writes] == [(3, True)] * 2
 
 
+async def test_write_with_a_used_request_id_is_not_in_the_conversation(sandbox: WasmSandbox) -> None:
+    """A reused id is the earlier message again: the certificate does not count what was not written."""
+    body = """for (const prompt of ['first', 'second'])
+        Agent.setRootAgentPrompt('main', { prompt, sessionID: 'caller-session', requestID: 'the-same' });"""
+    conversation = MemoryConversation()
+    outcome = await run(sandbox, body, conversation=conversation)
+    assert await contents(conversation) == ["first"]
+    assert [message.content for message in outcome.messages] == ["first"]
+    assert [write.committed for write in outcome.certificate.writes] == [True, False]
+
+
 async def test_throw_after_a_push_writes_nothing(sandbox: WasmSandbox) -> None:
     conversation = MemoryConversation()
     outcome = await run(sandbox, "push('half'); throw new Error('no');", conversation=conversation)

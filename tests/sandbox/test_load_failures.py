@@ -206,3 +206,12 @@ async def test_nothing_is_performed_while_inspecting(guest: Guest) -> None:
     answers = Answers()
     assert (await guest.run(source, perform=answers)).value == 1
     assert len(answers.ops) == 1
+
+
+async def test_module_name_with_a_colon_is_refused(guest: Guest) -> None:
+    """The stdlib's own modules have such names; a file of the tool must not stand beside them."""
+    source = "import { abortSignal } from './abort.js'; export const exec = () => typeof abortSignal;"
+    script = Script(entry="keelbox:web/t.js", modules={"keelbox:web/t.js": source})
+    result = await guest.run(script)
+    assert result.code == "load-failed"
+    assert "colon" in (result.message or "")

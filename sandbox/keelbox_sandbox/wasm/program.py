@@ -128,6 +128,8 @@ def compile_module(
         except codec.CodecError as error:
             return RunFailure(code=FailureCode.LOAD_FAILED, message=f"{name} is not strict JSON: {error}"), 0.0
         source = f"export default JSON.parse({json.dumps(source)});"
+    if ":" in name:  # the stdlib's own modules have one
+        return RunFailure(code=FailureCode.LOAD_FAILED, message=f"the module name {name[:80]!r} holds a colon"), 0.0
     text = source.encode("utf-8", "replace")
     if b"\0" in text:
         return RunFailure(code=FailureCode.LOAD_FAILED, message=f"{name} holds a NUL character"), 0.0

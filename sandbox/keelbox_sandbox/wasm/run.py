@@ -244,13 +244,8 @@ class Run:
             self._tell(line)
 
     def _tell(self, event: Event) -> None:
-        if self._observe is None:
-            return
-        try:
+        if self._observe is not None:
             self._observe(event)
-        except Exception:
-            _LOG.exception("the observer of a run failed, and is told no more of it")
-            self._observe = None
 
     async def _answer(self, step: _Step) -> tuple[bool, bytes, bytes | bytearray | memoryview] | RunFailure:
         """Have the op performed, within the run's wall time."""
